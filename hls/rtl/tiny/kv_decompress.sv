@@ -53,149 +53,306 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          and_r0s5;
   reg          xor_r0s1;
   reg          xor_r0s2;
-  reg          xor_r0s3;
-  reg          xor_r0s4;
   reg          or_r0s1;
-  reg  [5:0]   v121_r0s1;
-  reg  [1:0]   v121_r0s1__1;
-  reg          or_r0s2;
-  reg          or_r0s3;
-  reg  [576:0] in_r0s1;
-  reg  [64:0]  and_i538_1_r0s1;
-  reg  [64:0]  xor_i439_1_r0s1;
-  reg  [364:0] xor_r0s1__1;
-  reg  [389:0] xor_r0s1__2;
-  reg  [511:0] xor_r0s2__1;
-  reg  [457:0] xor_r0s2__2;
-  reg  [576:0] in_r0s2;
-  reg  [64:0]  and_i538_1_r0s2;
-  reg  [64:0]  xor_i439_1_r0s2;
-  reg  [64:0]  xor_i439_2_r0s2;
-  reg  [42:0]  xor_i439_3_r0s2;
-  reg          parity_r0s3;
-  reg          parity_r0s3__1;
-  reg          parity_r0s3__2;
-  reg          parity_r0s3__3;
-  reg          parity_r0s3__4;
-  reg          parity_r0s3__5;
-  reg          parity_r0s3__6;
-  reg          parity_r0s3__7;
-  reg          parity_r0s3__8;
-  reg          parity_r0s3__9;
-  reg          parity_r0s3__10;
-  reg          parity_r0s3__11;
-  reg          parity_r0s3__12;
-  reg          parity_r0s3__13;
-  reg          parity_r0s3__14;
-  reg          parity_r0s3__15;
-  reg          parity_r0s3__16;
-  reg          parity_r0s3__17;
-  reg          parity_r0s3__18;
-  reg          parity_r0s3__19;
-  reg          parity_r0s3__20;
-  reg          parity_r0s3__21;
-  reg          parity_r0s3__22;
-  reg          parity_r0s3__23;
-  reg          parity_r0s3__24;
-  reg          parity_r0s3__25;
-  reg          parity_r0s3__26;
-  reg          parity_r0s3__27;
-  reg          parity_r0s3__28;
-  reg          parity_r0s3__29;
-  reg          parity_r0s3__30;
-  reg          parity_r0s3__31;
-  reg          v124_r0s1;
-  reg          v124_r0s2;
-  reg          v124_r0s3;
-  reg          cmp_i3495_not_r0s1;
-  reg          cmp_i3495_not_r0s2;
-  reg          cmp_i3495_not_r0s3;
-  reg          and_r0s4__1;
+  reg  [5:0]   v1239_r0s1;
+  reg  [1:0]   v1239_r0s1__1;
+  reg          parity_r0s1;
+  reg          parity_r0s1__1;
+  reg          parity_r0s1__2;
+  reg          parity_r0s1__3;
+  reg          parity_r0s1__4;
+  reg          parity_r0s1__5;
+  reg          parity_r0s1__6;
+  reg          parity_r0s1__7;
+  reg          parity_r0s1__8;
+  reg          parity_r0s1__9;
+  reg          parity_r0s1__10;
+  reg          parity_r0s1__11;
+  reg          parity_r0s1__12;
+  reg          parity_r0s1__13;
+  reg          parity_r0s1__14;
+  reg          parity_r0s1__15;
+  reg          parity_r0s1__16;
+  reg          parity_r0s1__17;
+  reg          parity_r0s1__18;
+  reg          parity_r0s1__19;
+  reg          parity_r0s1__20;
+  reg          parity_r0s1__21;
+  reg          parity_r0s1__22;
+  reg          parity_r0s1__23;
+  reg          parity_r0s1__24;
+  reg          parity_r0s1__25;
+  reg          parity_r0s1__26;
+  reg          parity_r0s1__27;
+  reg          parity_r0s1__28;
+  reg          parity_r0s1__29;
+  reg          parity_r0s1__30;
+  reg          parity_r0s1__31;
+  reg          parity_r0s1__32;
+  reg          parity_r0s1__33;
+  reg          parity_r0s1__34;
+  reg          parity_r0s1__35;
+  reg          parity_r0s1__36;
+  reg          parity_r0s1__37;
+  reg          parity_r0s1__38;
+  reg          parity_r0s1__39;
+  reg          parity_r0s1__40;
+  reg          parity_r0s1__41;
+  reg          parity_r0s1__42;
+  reg          parity_r0s1__43;
+  reg          parity_r0s1__44;
+  reg          parity_r0s1__45;
+  reg          parity_r0s1__46;
+  reg          parity_r0s1__47;
+  reg          parity_r0s1__48;
+  reg          parity_r0s1__49;
+  reg          parity_r0s1__50;
+  reg          parity_r0s1__51;
+  reg          parity_r0s1__52;
+  reg          parity_r0s1__53;
+  reg          parity_r0s1__54;
+  reg          parity_r0s1__55;
+  reg          parity_r0s1__56;
+  reg          parity_r0s1__57;
+  reg          parity_r0s1__58;
+  reg          parity_r0s1__59;
+  reg          parity_r0s1__60;
+  reg          parity_r0s1__61;
+  reg          parity_r0s1__62;
+  reg          parity_r0s1__63;
+  reg          parity_r0s1__64;
+  reg          parity_r0s1__65;
+  reg          parity_r0s1__66;
+  reg          parity_r0s1__67;
+  reg          parity_r0s1__68;
+  reg          parity_r0s1__69;
+  reg          parity_r0s1__70;
+  reg          parity_r0s1__71;
+  reg          parity_r0s1__72;
+  reg          parity_r0s1__73;
+  reg          parity_r0s1__74;
+  reg          parity_r0s1__75;
+  reg          parity_r0s1__76;
+  reg          parity_r0s1__77;
+  reg          parity_r0s1__78;
+  reg          parity_r0s1__79;
+  reg          parity_r0s1__80;
+  reg          parity_r0s1__81;
+  reg          parity_r0s1__82;
+  reg          parity_r0s1__83;
+  reg          parity_r0s1__84;
+  reg          parity_r0s1__85;
+  reg          parity_r0s1__86;
+  reg          parity_r0s1__87;
+  reg          parity_r0s1__88;
+  reg          parity_r0s1__89;
+  reg          parity_r0s1__90;
+  reg          parity_r0s1__91;
+  reg          parity_r0s1__92;
+  reg          parity_r0s1__93;
+  reg          parity_r0s1__94;
+  reg          parity_r0s1__95;
+  reg          parity_r0s1__96;
+  reg          parity_r0s1__97;
+  reg          parity_r0s1__98;
+  reg          parity_r0s1__99;
+  reg          parity_r0s1__100;
+  reg          parity_r0s1__101;
+  reg          parity_r0s1__102;
+  reg          parity_r0s1__103;
+  reg          parity_r0s1__104;
+  reg          parity_r0s1__105;
+  reg          parity_r0s1__106;
+  reg          parity_r0s1__107;
+  reg          parity_r0s1__108;
+  reg          parity_r0s1__109;
+  reg          parity_r0s1__110;
+  reg          parity_r0s1__111;
+  reg          parity_r0s1__112;
+  reg          parity_r0s1__113;
+  reg          parity_r0s1__114;
+  reg          parity_r0s1__115;
+  reg          parity_r0s1__116;
+  reg          parity_r0s1__117;
+  reg          parity_r0s1__118;
+  reg          parity_r0s1__119;
+  reg          parity_r0s1__120;
+  reg          parity_r0s1__121;
+  reg          parity_r0s1__122;
+  reg          parity_r0s1__123;
+  reg          parity_r0s1__124;
+  reg          parity_r0s1__125;
+  reg          parity_r0s1__126;
+  reg          parity_r0s1__127;
+  reg          parity_r0s1__128;
+  reg          parity_r0s1__129;
+  reg          parity_r0s1__130;
+  reg          parity_r0s1__131;
+  reg          parity_r0s1__132;
+  reg          parity_r0s1__133;
+  reg          parity_r0s1__134;
+  reg          parity_r0s1__135;
+  reg          parity_r0s1__136;
+  reg          parity_r0s1__137;
+  reg          parity_r0s1__138;
+  reg          parity_r0s1__139;
+  reg          parity_r0s1__140;
+  reg          parity_r0s1__141;
+  reg          parity_r0s1__142;
+  reg          parity_r0s1__143;
+  reg          parity_r0s1__144;
+  reg          parity_r0s1__145;
+  reg          parity_r0s1__146;
+  reg          parity_r0s1__147;
+  reg          parity_r0s1__148;
+  reg          parity_r0s1__149;
+  reg          parity_r0s1__150;
+  reg          parity_r0s1__151;
+  reg          parity_r0s1__152;
+  reg          parity_r0s1__153;
+  reg          parity_r0s1__154;
+  reg          parity_r0s1__155;
+  reg          parity_r0s1__156;
+  reg          parity_r0s1__157;
+  reg          parity_r0s1__158;
+  reg          parity_r0s1__159;
+  reg          parity_r0s1__160;
+  reg          parity_r0s1__161;
+  reg          parity_r0s1__162;
+  reg          parity_r0s1__163;
+  reg          parity_r0s1__164;
+  reg          parity_r0s1__165;
+  reg          parity_r0s1__166;
+  reg          parity_r0s1__167;
+  reg          parity_r0s1__168;
+  reg          parity_r0s1__169;
+  reg          parity_r0s1__170;
+  reg          parity_r0s1__171;
+  reg          parity_r0s1__172;
+  reg          parity_r0s1__173;
+  reg          parity_r0s1__174;
+  reg          parity_r0s1__175;
+  reg          parity_r0s1__176;
+  reg          parity_r0s1__177;
+  reg          parity_r0s1__178;
+  reg          parity_r0s1__179;
+  reg          parity_r0s1__180;
+  reg          parity_r0s1__181;
+  reg          parity_r0s1__182;
+  reg          parity_r0s1__183;
+  reg          parity_r0s1__184;
+  reg          parity_r0s1__185;
+  reg          parity_r0s1__186;
+  reg          parity_r0s1__187;
+  reg          parity_r0s1__188;
+  reg          parity_r0s1__189;
+  reg          parity_r0s1__190;
+  reg          parity_r0s1__191;
+  reg          parity_r0s1__192;
+  reg          parity_r0s1__193;
+  reg          parity_r0s1__194;
+  reg          parity_r0s1__195;
+  reg          parity_r0s1__196;
+  reg          parity_r0s1__197;
+  reg          parity_r0s1__198;
+  reg          parity_r0s1__199;
+  reg          parity_r0s1__200;
+  reg          parity_r0s1__201;
+  reg          parity_r0s1__202;
+  reg          parity_r0s1__203;
+  reg          parity_r0s1__204;
+  reg          parity_r0s1__205;
+  reg          parity_r0s1__206;
+  reg          parity_r0s1__207;
+  reg          parity_r0s1__208;
+  reg          brmerge93_r0s2;
+  reg          v1242_r0s1;
+  reg          v1242_r0s2;
+  reg          cmp_i3524_not_r0s1;
+  reg          cmp_i3524_not_r0s2;
   reg          or_r0s1__1;
   reg          and_r0s1__1;
   reg  [113:0] add_r0s1;
   reg          and_r0s2__1;
-  reg          and_r0s3__1;
-  reg          xor_r0s4__1;
-  reg  [9:0]   mul_i1573_r0s1;
-  reg  [9:0]   mul_i1573_r0s2;
-  reg          cmp_i3530_not_r0s3;
-  reg          cmp_i3530_not_r0s4;
-  reg          cmp_i3634_not160_r0s5;
+  reg  [576:0] in_r0s1;
+  reg  [576:0] in_r0s2;
+  reg  [9:0]   mul_i1607_r0s1;
+  reg  [9:0]   mul_i1607_r0s2;
+  reg          cmp_i3664_not3972_r0s3;
+  reg          cmp_i3664_not3972_r0s4;
+  reg          cmp_i3664_not3972_r0s5;
   reg  [576:0] in_r0s3;
   reg  [576:0] in_r0s4;
   reg  [576:0] in_r0s5;
   reg          or_r0s1__2;
-  reg          or_r0s2__1;
-  reg          or_r0s3__1;
+  reg          or_r0s2;
+  reg          or_r0s3;
   reg          or_r0s4;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
-  reg          and_r0s3__2;
-  reg          and_r0s4__2;
+  reg          and_r0s3__1;
+  reg          and_r0s4__1;
   reg  [15:0]  ref_tmp94_i_sroa_0_0_ph_r0s1;
   reg  [15:0]  ref_tmp94_i_sroa_0_0_ph_r0s2;
-  reg  [15:0]  mul_i1829152_r0s3;
-  reg  [15:0]  mul_i1829152_r0s4;
-  reg          or_cond90_not_r0s1;
-  reg          or_cond90_not_r0s2;
-  reg  [8:0]   mul_i1715_r0s1;
-  reg  [8:0]   mul_i1715_r0s2;
-  reg  [3:0]   conv_i3011_r0s1;
-  reg  [3:0]   conv_i3011_r0s2;
+  reg  [15:0]  mul_i18643964_r0s3;
+  reg  [15:0]  mul_i18643964_r0s4;
+  reg          or_cond89_not_r0s1;
+  reg          or_cond89_not_r0s2;
+  reg  [8:0]   mul_i1750_r0s1;
+  reg  [8:0]   mul_i1750_r0s2;
+  reg  [3:0]   conv_i3039_r0s1;
+  reg  [3:0]   conv_i3039_r0s2;
   reg  [3:0]   select_r0s3;
   reg  [3:0]   select_r0s4;
-  reg  [9:0]   mul_i1573_r0s3;
-  reg  [9:0]   mul_i1573_r0s4;
+  reg  [9:0]   mul_i1607_r0s3;
+  reg  [9:0]   mul_i1607_r0s4;
   reg  [4:0]   field_r0s3;
   reg  [4:0]   field_r0s4;
-  reg  [15:0]  v139_r0s1;
-  reg  [15:0]  v139_r0s2;
-  reg  [15:0]  mul_i1829_r0s3;
-  reg  [15:0]  mul_i1829_r0s4;
+  reg  [15:0]  v1257_r0s1;
+  reg  [15:0]  v1257_r0s2;
+  reg  [15:0]  mul_i1864_r0s3;
+  reg  [15:0]  mul_i1864_r0s4;
   reg  [12:0]  select_r0s5;
   reg          and_r0s1__3;
   reg          and_r0s2__3;
-  reg          and_r0s3__3;
-  reg          and_r0s4__3;
-  reg          cmp_i3606_r0s3;
-  reg          cmp_i3606_r0s4;
+  reg          and_r0s3__2;
+  reg          and_r0s4__2;
   reg          and_r0s5__1;
   reg  [11:0]  select_r0s5__1;
   reg          and_r0s1__4;
   reg          and_r0s2__4;
-  reg          and_r0s3__4;
-  reg          and_r0s4__4;
+  reg          and_r0s3__3;
+  reg          and_r0s4__3;
   reg          and_r0s5__2;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
-  reg          and_r0s3__5;
-  reg          and_r0s4__5;
+  reg          and_r0s3__4;
+  reg          and_r0s4__4;
   reg          and_r0s5__3;
-  reg          xor_r0s1__3;
-  reg          xor_r0s2__3;
-  reg          xor_r0s3__1;
-  reg          xor_r0s4__2;
+  reg          xor_r0s1__1;
+  reg          xor_r0s2__1;
+  reg          xor_r0s3;
+  reg          xor_r0s4;
   reg          xor_r0s5;
   reg  [11:0]  select_r0s6;
   reg  [12:0]  select_r0s6__1;
-  reg  [3:0]   conv_i2781_r0s1;
-  reg  [3:0]   conv_i2781_r0s2;
-  reg  [3:0]   conv_i2781_r0s3;
-  reg  [3:0]   conv_i2781_r0s4;
-  reg  [3:0]   conv_i2781_r0s5;
-  reg  [3:0]   conv_i2781_r0s6;
-  reg          xor_r0s1__4;
-  reg          xor_r0s2__4;
-  reg          xor_r0s3__2;
-  reg          xor_r0s4__3;
-  reg          cmp_i3357_r0s1;
-  reg          cmp_i3357_r0s2;
-  reg          cmp_i3357_r0s3;
-  reg          cmp_i3357_r0s4;
+  reg  [3:0]   conv_i2809_r0s1;
+  reg  [3:0]   conv_i2809_r0s2;
+  reg  [3:0]   conv_i2809_r0s3;
+  reg  [3:0]   conv_i2809_r0s4;
+  reg  [3:0]   conv_i2809_r0s5;
+  reg  [3:0]   conv_i2809_r0s6;
+  reg          xor_r0s1__2;
+  reg          xor_r0s2__2;
+  reg          cmp_i3386_r0s1;
+  reg          cmp_i3386_r0s2;
+  reg          or_r0s3__1;
+  reg          or_r0s4__1;
   reg          or_r0s5;
-  reg          cmp_i3357_r0s5;
-  reg  [9:0]   mul_i1573_r0s5;
+  reg          cmp_i3386_r0s3;
+  reg          cmp_i3386_r0s4;
+  reg          cmp_i3386_r0s5;
+  reg  [9:0]   mul_i1607_r0s5;
   reg  [9:0]   select_r0s6__2;
   reg          and_r0s1__6;
   reg          and_r0s2__6;
@@ -208,652 +365,6008 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [3:0]   select_r0s5__3;
   reg  [3:0]   select_r0s6__4;
   reg  [576:0] in_r0s6;
-  reg  [76:0]  or_i767_r0s1;
-  reg  [76:0]  or_i767_r0s2;
-  reg  [76:0]  or_i767_r0s3;
-  reg  [76:0]  or_i767_r0s4;
-  reg  [76:0]  or_i767_r0s5;
-  reg  [76:0]  or_i767_r0s6;
+  reg  [76:0]  or_i797_r0s1;
+  reg  [76:0]  or_i797_r0s2;
+  reg  [76:0]  or_i797_r0s3;
+  reg  [76:0]  or_i797_r0s4;
+  reg  [76:0]  or_i797_r0s5;
+  reg  [76:0]  or_i797_r0s6;
   reg  [2:0]   select_r0s1;
   reg  [2:0]   select_r0s2;
   reg  [2:0]   select_r0s3__3;
   reg  [2:0]   select_r0s4__3;
   reg  [2:0]   select_r0s5__4;
-  reg          brmerge94_r0s4;
-  reg          cmp_i3512_not_r0s1;
-  reg          cmp_i3512_not_r0s2;
-  reg          cmp_i3512_not_r0s3;
-  reg          cmp_i3512_not_r0s4;
-  reg  [7:0]   mux_r0s4;
-  reg          and_r0s4__6;
-  reg  [7:0]   mux100_r0s1;
-  reg  [7:0]   mux100_r0s2;
-  reg  [7:0]   mux100_r0s3;
-  reg  [7:0]   mux100_r0s4;
-  reg  [7:0]   v147_r0s3;
-  reg  [7:0]   v147_r0s4;
+  reg          cmp_i3541_not_r0s1;
+  reg          cmp_i3541_not_r0s2;
+  reg          cmp_i3536_r0s2;
+  reg  [7:0]   mux99_r0s1;
+  reg  [7:0]   mux99_r0s2;
+  reg  [7:0]   cond154_i_r0s3;
+  reg  [7:0]   select_r0s4__4;
   reg  [7:0]   select_r0s5__5;
   reg  [7:0]   select_r0s6__5;
-  reg  [514:0] or_i3831_r0s1;
-  reg  [514:0] or_i3831_r0s2;
-  reg  [514:0] or_i3831_r0s3;
-  reg  [514:0] or_i3831_r0s4;
-  reg          xor_r0s1__5;
-  reg          xor_r0s2__5;
-  reg          xor_r0s3__3;
-  reg  [31:0]  crc_sroa_0_1_r0s4;
+  reg  [514:0] or_i3867_r0s1;
+  reg  [514:0] or_i3867_r0s2;
+  reg          xor_r0s1__3;
+  reg  [31:0]  crc_sroa_0_1_r0s2;
   reg  [31:0]  expected_sroa_0_1_r0s1;
   reg  [31:0]  expected_sroa_0_1_r0s2;
-  reg  [31:0]  expected_sroa_0_1_r0s3;
-  reg  [31:0]  expected_sroa_0_1_r0s4;
-  reg  [514:0] or_i3842_r0s5;
-  reg  [514:0] or_i3842_r0s6;
+  reg  [514:0] or_i3878_r0s3;
+  reg  [514:0] or_i3878_r0s4;
+  reg  [514:0] or_i3878_r0s5;
+  reg  [514:0] or_i3878_r0s6;
   assign _GEN = valid0_6 & ~(first_0_r0s6 & ~plans_full_n | ~seen_full_n);
   reg  [31:0]  expected_sroa_0_0_r0;
   reg  [31:0]  crc_sroa_0_0_r0;
   reg          first_0_r0;
   wire [63:0]  _GEN_6 = 64'h1 << in_dout[53:48];
-  wire [64:0]  _GEN_7 = in_dout[64:0] ^ in_dout[129:65];
-  wire [64:0]  _GEN_8 =
-    _GEN_7 ^ {in_dout[24:0], 40'h0} ^ {in_dout[39:0], 25'h0} ^ in_dout[194:130];
-  wire [64:0]  _GEN_9 = xor_r0s1__1[259:195] ^ xor_r0s1__2[259:195] ^ in_r0s1[259:195];
-  wire [42:0]  _GEN_10 =
-    {xor_i439_1_r0s1[17:0], and_i538_1_r0s1[64:40]} ^ _GEN_9[42:0]
-    ^ {xor_i439_1_r0s1[2:0], and_i538_1_r0s1[64:25]}
-    ^ {and_i538_1_r0s1[28:0], in_r0s1[64:51]} ^ and_i538_1_r0s1[42:0] ^ in_r0s1[302:260];
-  wire [208:0] _GEN_11 =
-    xor_r0s2__1[511:303]
-    ^ {14'h0,
-       {25'h0,
-        {15'h0, xor_r0s2__2[457:303]}
-          ^ {xor_i439_3_r0s2, xor_i439_2_r0s2, xor_i439_1_r0s2[64:3]}}
-         ^ {xor_i439_3_r0s2, xor_i439_2_r0s2, xor_i439_1_r0s2, and_i538_1_r0s2[64:43]}};
-  wire [11:0]  _GEN_12 =
+  wire [5:0]   _GEN_7 = {in_dout[108], 4'h0, in_dout[43]};
+  wire [5:0]   _GEN_8 = {in_dout[173], 2'h0, in_dout[3], in_dout[18], ^_GEN_7};
+  wire [5:0]   _GEN_9 = {in_dout[83], 4'h0, in_dout[18]};
+  wire [5:0]   _GEN_10 = {in_dout[68], 4'h0, in_dout[3]};
+  wire [5:0]   _GEN_11 =
+    {in_dout[238], in_dout[29], in_dout[43], ^_GEN_10, ^_GEN_9, ^_GEN_8};
+  wire [5:0]   _GEN_12 = {in_dout[148], 4'h0, ^_GEN_9};
+  wire [5:0]   _GEN_13 = {in_dout[133], 4'h0, ^_GEN_10};
+  wire [5:0]   _GEN_14 = {in_dout[94], 4'h0, in_dout[29]};
+  wire [5:0]   _GEN_15 = {in_dout[109], 4'h0, in_dout[44]};
+  wire [5:0]   _GEN_16 = {in_dout[174], 2'h0, in_dout[4], in_dout[19], ^_GEN_15};
+  wire [5:0]   _GEN_17 = {in_dout[84], 4'h0, in_dout[19]};
+  wire [5:0]   _GEN_18 = {in_dout[69], 4'h0, in_dout[4]};
+  wire [5:0]   _GEN_19 =
+    {in_dout[239], in_dout[30], in_dout[44], ^_GEN_18, ^_GEN_17, ^_GEN_16};
+  wire [5:0]   _GEN_20 = {in_dout[149], 4'h0, ^_GEN_17};
+  wire [5:0]   _GEN_21 = {in_dout[134], 4'h0, ^_GEN_18};
+  wire [5:0]   _GEN_22 = {in_dout[95], 4'h0, in_dout[30]};
+  wire [5:0]   _GEN_23 = {in_dout[112], 4'h0, in_dout[47]};
+  wire [5:0]   _GEN_24 = {in_dout[177], 2'h0, in_dout[7], in_dout[22], ^_GEN_23};
+  wire [5:0]   _GEN_25 = {in_dout[87], 4'h0, in_dout[22]};
+  wire [5:0]   _GEN_26 = {in_dout[72], 4'h0, in_dout[7]};
+  wire [5:0]   _GEN_27 =
+    {in_dout[242], in_dout[33], in_dout[47], ^_GEN_26, ^_GEN_25, ^_GEN_24};
+  wire [5:0]   _GEN_28 = {in_dout[152], 4'h0, ^_GEN_25};
+  wire [5:0]   _GEN_29 = {in_dout[137], 4'h0, ^_GEN_26};
+  wire [5:0]   _GEN_30 = {in_dout[98], 4'h0, in_dout[33]};
+  wire [5:0]   _GEN_31 = {in_dout[114], 4'h0, in_dout[49]};
+  wire [5:0]   _GEN_32 = {in_dout[179], 2'h0, in_dout[9], in_dout[24], ^_GEN_31};
+  wire [5:0]   _GEN_33 = {in_dout[89], 4'h0, in_dout[24]};
+  wire [5:0]   _GEN_34 = {in_dout[74], 4'h0, in_dout[9]};
+  wire [5:0]   _GEN_35 =
+    {in_dout[244], in_dout[35], in_dout[49], ^_GEN_34, ^_GEN_33, ^_GEN_32};
+  wire [5:0]   _GEN_36 = {in_dout[154], 4'h0, ^_GEN_33};
+  wire [5:0]   _GEN_37 = {in_dout[139], 4'h0, ^_GEN_34};
+  wire [5:0]   _GEN_38 = {in_dout[100], 4'h0, in_dout[35]};
+  wire [5:0]   _GEN_39 = {in_dout[115], 4'h0, in_dout[50]};
+  wire [5:0]   _GEN_40 = {in_dout[180], 2'h0, in_dout[10], in_dout[25], ^_GEN_39};
+  wire [5:0]   _GEN_41 = {in_dout[90], 4'h0, in_dout[25]};
+  wire [5:0]   _GEN_42 = {in_dout[75], 4'h0, in_dout[10]};
+  wire [5:0]   _GEN_43 =
+    {in_dout[245], in_dout[36], in_dout[50], ^_GEN_42, ^_GEN_41, ^_GEN_40};
+  wire [5:0]   _GEN_44 = {in_dout[155], 3'h0, in_dout[0], ^_GEN_41};
+  wire [5:0]   _GEN_45 = {in_dout[140], 4'h0, ^_GEN_42};
+  wire [5:0]   _GEN_46 = {in_dout[101], 4'h0, in_dout[36]};
+  wire [5:0]   _GEN_47 = {in_dout[117], 4'h0, in_dout[52]};
+  wire [5:0]   _GEN_48 = {in_dout[182], 2'h0, in_dout[12], in_dout[27], ^_GEN_47};
+  wire [5:0]   _GEN_49 = {in_dout[92], 4'h0, in_dout[27]};
+  wire [5:0]   _GEN_50 = {in_dout[77], 4'h0, in_dout[12]};
+  wire [5:0]   _GEN_51 =
+    {in_dout[247], in_dout[38], in_dout[52], ^_GEN_50, ^_GEN_49, ^_GEN_48};
+  wire [5:0]   _GEN_52 = {in_dout[157], 3'h0, in_dout[2], ^_GEN_49};
+  wire [5:0]   _GEN_53 = {in_dout[142], 4'h0, ^_GEN_50};
+  wire [5:0]   _GEN_54 = {in_dout[103], 4'h0, in_dout[38]};
+  wire [5:0]   _GEN_55 = {in_dout[120], 4'h0, in_dout[55]};
+  wire [5:0]   _GEN_56 = {in_dout[185], 2'h0, in_dout[15], in_dout[30], ^_GEN_55};
+  wire [5:0]   _GEN_57 = {in_dout[80], 4'h0, in_dout[15]};
+  wire [5:0]   _GEN_58 =
+    {in_dout[250], in_dout[41], in_dout[55], ^_GEN_57, ^_GEN_22, ^_GEN_56};
+  wire [5:0]   _GEN_59 = {in_dout[160], 3'h0, in_dout[5], ^_GEN_22};
+  wire [5:0]   _GEN_60 = {in_dout[145], 4'h0, ^_GEN_57};
+  wire [5:0]   _GEN_61 = {in_dout[106], 4'h0, in_dout[41]};
+  wire [5:0]   _GEN_62 = {in_dout[122], 4'h0, in_dout[57]};
+  wire [5:0]   _GEN_63 = {in_dout[187], 2'h0, in_dout[17], in_dout[32], ^_GEN_62};
+  wire [5:0]   _GEN_64 = {in_dout[97], 4'h0, in_dout[32]};
+  wire [5:0]   _GEN_65 = {in_dout[82], 4'h0, in_dout[17]};
+  wire [5:0]   _GEN_66 =
+    {in_dout[252], in_dout[43], in_dout[57], ^_GEN_65, ^_GEN_64, ^_GEN_63};
+  wire [5:0]   _GEN_67 = {in_dout[162], 3'h0, in_dout[7], ^_GEN_64};
+  wire [5:0]   _GEN_68 = {in_dout[147], 4'h0, ^_GEN_65};
+  wire [5:0]   _GEN_69 = {in_dout[123], 4'h0, in_dout[58]};
+  wire [5:0]   _GEN_70 = {in_dout[188], 2'h0, in_dout[18], in_dout[33], ^_GEN_69};
+  wire [5:0]   _GEN_71 =
+    {in_dout[253], in_dout[44], in_dout[58], ^_GEN_9, ^_GEN_30, ^_GEN_70};
+  wire [5:0]   _GEN_72 = {in_dout[163], 3'h0, in_dout[8], ^_GEN_30};
+  wire [5:0]   _GEN_73 = {in_dout[124], 4'h0, in_dout[59]};
+  wire [5:0]   _GEN_74 = {in_dout[189], 2'h0, in_dout[19], in_dout[34], ^_GEN_73};
+  wire [5:0]   _GEN_75 = {in_dout[99], 4'h0, in_dout[34]};
+  wire [5:0]   _GEN_76 =
+    {in_dout[254], in_dout[45], in_dout[59], ^_GEN_17, ^_GEN_75, ^_GEN_74};
+  wire [5:0]   _GEN_77 = {in_dout[164], 3'h0, in_dout[9], ^_GEN_75};
+  wire [5:0]   _GEN_78 = {in_dout[110], 4'h0, in_dout[45]};
+  wire [5:0]   _GEN_79 = {in_dout[126], 4'h0, in_dout[61]};
+  wire [5:0]   _GEN_80 = {in_dout[191], 2'h0, in_dout[21], in_dout[36], ^_GEN_79};
+  wire [5:0]   _GEN_81 = {in_dout[86], 4'h0, in_dout[21]};
+  wire [5:0]   _GEN_82 =
+    {in_dout[256], in_dout[47], in_dout[61], ^_GEN_81, ^_GEN_46, ^_GEN_80};
+  wire [5:0]   _GEN_83 = {in_dout[166], 3'h0, in_dout[11], ^_GEN_46};
+  wire [5:0]   _GEN_84 = {in_dout[151], 4'h0, ^_GEN_81};
+  wire [5:0]   _GEN_85 = {in_dout[128], 4'h0, in_dout[63]};
+  wire [5:0]   _GEN_86 = {in_dout[193], 2'h0, in_dout[23], in_dout[38], ^_GEN_85};
+  wire [5:0]   _GEN_87 = {in_dout[88], 4'h0, in_dout[23]};
+  wire [5:0]   _GEN_88 =
+    {in_dout[258], in_dout[49], in_dout[63], ^_GEN_87, ^_GEN_54, ^_GEN_86};
+  wire [5:0]   _GEN_89 = {in_dout[168], 3'h0, in_dout[13], ^_GEN_54};
+  wire [5:0]   _GEN_90 = {in_dout[153], 4'h0, ^_GEN_87};
+  wire [5:0]   _GEN_91 = {in_dout[129], 4'h0, in_dout[64]};
+  wire [5:0]   _GEN_92 = {in_dout[194], 2'h0, in_dout[24], in_dout[39], ^_GEN_91};
+  wire [5:0]   _GEN_93 = {in_dout[104], 4'h0, in_dout[39]};
+  wire [5:0]   _GEN_94 =
+    {in_dout[259], in_dout[50], in_dout[64], ^_GEN_33, ^_GEN_93, ^_GEN_92};
+  wire [5:0]   _GEN_95 = {in_dout[169], 3'h0, in_dout[14], ^_GEN_93};
+  wire [5:0]   _GEN_96 = {in_dout[65], 4'h0, in_dout[0]};
+  wire [5:0]   _GEN_97 = {in_dout[130], 4'h0, ^_GEN_96};
+  wire [5:0]   _GEN_98 =
+    {in_dout[195], 1'h0, in_dout[0], in_dout[25], in_dout[40], ^_GEN_97};
+  wire [5:0]   _GEN_99 = {in_dout[105], 4'h0, in_dout[40]};
+  wire [5:0]   _GEN_100 =
+    {in_dout[260], in_dout[51], ^_GEN_96, ^_GEN_41, ^_GEN_99, ^_GEN_98};
+  wire [5:0]   _GEN_101 = {in_dout[170], 2'h0, in_dout[0], in_dout[15], ^_GEN_99};
+  wire [5:0]   _GEN_102 = {in_dout[116], 4'h0, in_dout[51]};
+  wire [5:0]   _GEN_103 = {in_dout[70], 4'h0, in_dout[5]};
+  wire [5:0]   _GEN_104 = {in_dout[135], 4'h0, ^_GEN_103};
+  wire [5:0]   _GEN_105 =
+    {in_dout[200], 1'h0, in_dout[5], in_dout[30], in_dout[45], ^_GEN_104};
+  wire [5:0]   _GEN_106 =
+    {in_dout[265], in_dout[56], ^_GEN_103, ^_GEN_22, ^_GEN_78, ^_GEN_105};
+  wire [5:0]   _GEN_107 = {in_dout[175], 2'h0, in_dout[5], in_dout[20], ^_GEN_78};
+  wire [5:0]   _GEN_108 = {in_dout[121], 4'h0, in_dout[56]};
+  wire [5:0]   _GEN_109 = {in_dout[71], 4'h0, in_dout[6]};
+  wire [5:0]   _GEN_110 = {in_dout[136], 4'h0, ^_GEN_109};
+  wire [5:0]   _GEN_111 =
+    {in_dout[201], 1'h0, in_dout[6], in_dout[31], in_dout[46], ^_GEN_110};
+  wire [5:0]   _GEN_112 = {in_dout[111], 4'h0, in_dout[46]};
+  wire [5:0]   _GEN_113 = {in_dout[96], 4'h0, in_dout[31]};
+  wire [5:0]   _GEN_114 =
+    {in_dout[266], in_dout[57], ^_GEN_109, ^_GEN_113, ^_GEN_112, ^_GEN_111};
+  wire [5:0]   _GEN_115 = {in_dout[176], 2'h0, in_dout[6], in_dout[21], ^_GEN_112};
+  wire [5:0]   _GEN_116 = {in_dout[161], 3'h0, in_dout[6], ^_GEN_113};
+  wire [5:0]   _GEN_117 =
+    {in_dout[202], 1'h0, in_dout[7], in_dout[32], in_dout[47], ^_GEN_29};
+  wire [5:0]   _GEN_118 =
+    {in_dout[267], in_dout[58], ^_GEN_26, ^_GEN_64, ^_GEN_23, ^_GEN_117};
+  wire [5:0]   _GEN_119 =
+    {in_dout[204], 1'h0, in_dout[9], in_dout[34], in_dout[49], ^_GEN_37};
+  wire [5:0]   _GEN_120 =
+    {in_dout[269], in_dout[60], ^_GEN_34, ^_GEN_75, ^_GEN_31, ^_GEN_119};
+  wire [5:0]   _GEN_121 = {in_dout[125], 4'h0, in_dout[60]};
+  wire [5:0]   _GEN_122 = {in_dout[78], 4'h0, in_dout[13]};
+  wire [5:0]   _GEN_123 = {in_dout[143], 4'h0, ^_GEN_122};
+  wire [5:0]   _GEN_124 =
+    {in_dout[210], in_dout[1], in_dout[15], in_dout[40], in_dout[55], ^_GEN_60};
+  wire [5:0]   _GEN_125 = {in_dout[66], 4'h0, in_dout[1]};
+  wire [5:0]   _GEN_126 =
+    {in_dout[275], ^_GEN_125, ^_GEN_57, ^_GEN_99, ^_GEN_55, ^_GEN_124};
+  wire [5:0]   _GEN_127 = {in_dout[131], 4'h0, ^_GEN_125};
+  wire [5:0]   _GEN_128 = {in_dout[81], 4'h0, in_dout[16]};
+  wire [5:0]   _GEN_129 = {in_dout[146], 4'h0, ^_GEN_128};
+  wire [5:0]   _GEN_130 =
+    {in_dout[211], in_dout[2], in_dout[16], in_dout[41], in_dout[56], ^_GEN_129};
+  wire [5:0]   _GEN_131 = {in_dout[67], 4'h0, in_dout[2]};
+  wire [5:0]   _GEN_132 =
+    {in_dout[276], ^_GEN_131, ^_GEN_128, ^_GEN_61, ^_GEN_108, ^_GEN_130};
+  wire [5:0]   _GEN_133 = {in_dout[186], 2'h0, in_dout[16], in_dout[31], ^_GEN_108};
+  wire [5:0]   _GEN_134 = {in_dout[171], 2'h0, in_dout[1], in_dout[16], ^_GEN_61};
+  wire [5:0]   _GEN_135 = {in_dout[132], 4'h0, ^_GEN_131};
+  wire [5:0]   _GEN_136 =
+    {in_dout[212], in_dout[3], in_dout[17], in_dout[42], in_dout[57], ^_GEN_68};
+  wire [5:0]   _GEN_137 = {in_dout[107], 4'h0, in_dout[42]};
+  wire [5:0]   _GEN_138 =
+    {in_dout[277], ^_GEN_10, ^_GEN_65, ^_GEN_137, ^_GEN_62, ^_GEN_136};
+  wire [5:0]   _GEN_139 = {in_dout[172], 2'h0, in_dout[2], in_dout[17], ^_GEN_137};
+  wire [5:0]   _GEN_140 =
+    {in_dout[214], in_dout[5], in_dout[19], in_dout[44], in_dout[59], ^_GEN_20};
+  wire [5:0]   _GEN_141 =
+    {in_dout[279], ^_GEN_103, ^_GEN_17, ^_GEN_15, ^_GEN_73, ^_GEN_140};
+  wire [5:0]   _GEN_142 =
+    {in_dout[219], in_dout[10], in_dout[24], in_dout[49], in_dout[64], ^_GEN_36};
+  wire [5:0]   _GEN_143 =
+    {in_dout[284], ^_GEN_42, ^_GEN_33, ^_GEN_31, ^_GEN_91, ^_GEN_142};
+  wire [5:0]   _GEN_144 =
+    {in_dout[220], in_dout[11], in_dout[25], in_dout[50], ^_GEN_96, ^_GEN_44};
+  wire [5:0]   _GEN_145 = {in_dout[76], 4'h0, in_dout[11]};
+  wire [5:0]   _GEN_146 =
+    {in_dout[285], ^_GEN_145, ^_GEN_41, ^_GEN_39, ^_GEN_97, ^_GEN_144};
+  wire [5:0]   _GEN_147 = {in_dout[141], 4'h0, ^_GEN_145};
+  wire [5:0]   _GEN_148 =
+    {in_dout[222], in_dout[13], in_dout[27], in_dout[52], ^_GEN_131, ^_GEN_52};
+  wire [5:0]   _GEN_149 =
+    {in_dout[287], ^_GEN_122, ^_GEN_49, ^_GEN_47, ^_GEN_135, ^_GEN_148};
+  wire [5:0]   _GEN_150 =
+    {in_dout[197], 1'h0, in_dout[2], in_dout[27], in_dout[42], ^_GEN_135};
+  wire [5:0]   _GEN_151 =
+    {in_dout[225], in_dout[16], in_dout[30], in_dout[55], ^_GEN_103, ^_GEN_59};
+  wire [5:0]   _GEN_152 =
+    {in_dout[290], ^_GEN_128, ^_GEN_22, ^_GEN_55, ^_GEN_104, ^_GEN_151};
+  wire [5:0]   _GEN_153 =
+    {in_dout[226], in_dout[17], in_dout[31], in_dout[56], ^_GEN_109, ^_GEN_116};
+  wire [5:0]   _GEN_154 =
+    {in_dout[291], ^_GEN_65, ^_GEN_113, ^_GEN_108, ^_GEN_110, ^_GEN_153};
+  wire [5:0]   _GEN_155 = {in_dout[73], 4'h0, in_dout[8]};
+  wire [5:0]   _GEN_156 =
+    {in_dout[228], in_dout[19], in_dout[33], in_dout[58], ^_GEN_155, ^_GEN_72};
+  wire [5:0]   _GEN_157 = {in_dout[138], 4'h0, ^_GEN_155};
+  wire [5:0]   _GEN_158 =
+    {in_dout[293], ^_GEN_17, ^_GEN_30, ^_GEN_69, ^_GEN_157, ^_GEN_156};
+  wire [5:0]   _GEN_159 =
+    {in_dout[203], 1'h0, in_dout[8], in_dout[33], in_dout[48], ^_GEN_157};
+  wire [5:0]   _GEN_160 =
+    {in_dout[229], in_dout[20], in_dout[34], in_dout[59], ^_GEN_34, ^_GEN_77};
+  wire [5:0]   _GEN_161 = {in_dout[85], 4'h0, in_dout[20]};
+  wire [5:0]   _GEN_162 =
+    {in_dout[294], ^_GEN_161, ^_GEN_75, ^_GEN_73, ^_GEN_37, ^_GEN_160};
+  wire [5:0]   _GEN_163 = {in_dout[150], 4'h0, ^_GEN_161};
+  wire [5:0]   _GEN_164 = {in_dout[165], 3'h0, in_dout[10], ^_GEN_38};
+  wire [5:0]   _GEN_165 =
+    {in_dout[230], in_dout[21], in_dout[35], in_dout[60], ^_GEN_42, ^_GEN_164};
+  wire [5:0]   _GEN_166 =
+    {in_dout[295], ^_GEN_81, ^_GEN_38, ^_GEN_121, ^_GEN_45, ^_GEN_165};
+  wire [5:0]   _GEN_167 =
+    {in_dout[205], 1'h0, in_dout[10], in_dout[35], in_dout[50], ^_GEN_45};
+  wire [5:0]   _GEN_168 = {in_dout[190], 2'h0, in_dout[20], in_dout[35], ^_GEN_121};
+  wire [5:0]   _GEN_169 =
+    {in_dout[231], in_dout[22], in_dout[36], in_dout[61], ^_GEN_145, ^_GEN_83};
+  wire [5:0]   _GEN_170 =
+    {in_dout[296], ^_GEN_25, ^_GEN_46, ^_GEN_79, ^_GEN_147, ^_GEN_169};
+  wire [5:0]   _GEN_171 =
+    {in_dout[206], 1'h0, in_dout[11], in_dout[36], in_dout[51], ^_GEN_147};
+  wire [5:0]   _GEN_172 =
+    {in_dout[233], in_dout[24], in_dout[38], in_dout[63], ^_GEN_122, ^_GEN_89};
+  wire [5:0]   _GEN_173 =
+    {in_dout[298], ^_GEN_33, ^_GEN_54, ^_GEN_85, ^_GEN_123, ^_GEN_172};
+  wire [5:0]   _GEN_174 = {in_dout[79], 4'h0, in_dout[14]};
+  wire [5:0]   _GEN_175 =
+    {in_dout[234], in_dout[25], in_dout[39], in_dout[64], ^_GEN_174, ^_GEN_95};
+  wire [5:0]   _GEN_176 = {in_dout[144], 4'h0, ^_GEN_174};
+  wire [5:0]   _GEN_177 =
+    {in_dout[299], ^_GEN_41, ^_GEN_93, ^_GEN_91, ^_GEN_176, ^_GEN_175};
+  wire [5:0]   _GEN_178 =
+    {in_dout[209], in_dout[0], in_dout[14], in_dout[39], in_dout[54], ^_GEN_176};
+  wire [5:0]   _GEN_179 =
+    {in_dout[235], in_dout[26], in_dout[40], ^_GEN_96, ^_GEN_57, ^_GEN_101};
+  wire [5:0]   _GEN_180 = {in_dout[91], 4'h0, in_dout[26]};
+  wire [5:0]   _GEN_181 =
+    {in_dout[300], ^_GEN_180, ^_GEN_99, ^_GEN_97, ^_GEN_60, ^_GEN_179};
+  wire [5:0]   _GEN_182 = {in_dout[156], 3'h0, in_dout[1], ^_GEN_180};
+  wire [5:0]   _GEN_183 =
+    {in_dout[237], in_dout[28], in_dout[42], ^_GEN_131, ^_GEN_65, ^_GEN_139};
+  wire [5:0]   _GEN_184 = {in_dout[93], 4'h0, in_dout[28]};
+  wire [5:0]   _GEN_185 =
+    {in_dout[302], ^_GEN_184, ^_GEN_137, ^_GEN_135, ^_GEN_68, ^_GEN_183};
+  wire [5:0]   _GEN_186 = {in_dout[158], 3'h0, in_dout[3], ^_GEN_184};
+  wire [5:0]   _GEN_187 =
+    {in_dout[213], in_dout[4], in_dout[18], in_dout[43], in_dout[58], ^_GEN_12};
+  wire [5:0]   _GEN_188 =
+    {in_dout[198], 1'h0, in_dout[3], in_dout[28], in_dout[43], ^_GEN_13};
+  wire [5:0]   _GEN_189 = {in_dout[159], 3'h0, in_dout[4], ^_GEN_14};
+  wire [5:0]   _GEN_190 =
+    {in_dout[218], in_dout[9], in_dout[23], in_dout[48], in_dout[63], ^_GEN_90};
+  wire [5:0]   _GEN_191 = {in_dout[113], 4'h0, in_dout[48]};
+  wire [5:0]   _GEN_192 = {in_dout[178], 2'h0, in_dout[8], in_dout[23], ^_GEN_191};
+  wire [5:0]   _GEN_193 =
+    {in_dout[221], in_dout[12], in_dout[26], in_dout[51], ^_GEN_125, ^_GEN_182};
+  wire [5:0]   _GEN_194 = {in_dout[181], 2'h0, in_dout[11], in_dout[26], ^_GEN_102};
+  wire [5:0]   _GEN_195 = {in_dout[102], 4'h0, in_dout[37]};
+  wire [5:0]   _GEN_196 = {in_dout[167], 3'h0, in_dout[12], ^_GEN_195};
+  wire [5:0]   _GEN_197 =
+    {in_dout[227], in_dout[18], in_dout[32], in_dout[57], ^_GEN_26, ^_GEN_67};
+  wire [5:0]   _GEN_198 =
+    {in_dout[215], in_dout[6], in_dout[20], in_dout[45], in_dout[60], ^_GEN_163};
+  wire [5:0]   _GEN_199 =
+    {in_dout[216], in_dout[7], in_dout[21], in_dout[46], in_dout[61], ^_GEN_84};
+  wire [5:0]   _GEN_200 =
+    {in_dout[232], in_dout[23], in_dout[37], in_dout[62], ^_GEN_50, ^_GEN_196};
+  wire [5:0]   _GEN_201 =
+    {in_dout[217], in_dout[8], in_dout[22], in_dout[47], in_dout[62], ^_GEN_28};
+  wire [5:0]   _GEN_202 = {in_dout[127], 4'h0, in_dout[62]};
+  wire [5:0]   _GEN_203 = {in_dout[192], 2'h0, in_dout[22], in_dout[37], ^_GEN_202};
+  wire [5:0]   _GEN_204 =
+    {in_dout[224], in_dout[15], in_dout[29], in_dout[54], ^_GEN_18, ^_GEN_189};
+  wire [5:0]   _GEN_205 =
+    {in_dout[199], 1'h0, in_dout[4], in_dout[29], in_dout[44], ^_GEN_21};
+  wire [5:0]   _GEN_206 =
+    {in_dout[240], in_dout[31], in_dout[45], ^_GEN_103, ^_GEN_161, ^_GEN_107};
+  wire [5:0]   _GEN_207 =
+    {in_dout[243], in_dout[34], in_dout[48], ^_GEN_155, ^_GEN_87, ^_GEN_192};
+  wire [5:0]   _GEN_208 =
+    {in_dout[207], 1'h0, in_dout[12], in_dout[37], in_dout[52], ^_GEN_53};
+  wire [5:0]   _GEN_209 = {in_dout[119], 4'h0, in_dout[54]};
+  wire [5:0]   _GEN_210 = {in_dout[184], 2'h0, in_dout[14], in_dout[29], ^_GEN_209};
+  wire [5:0]   _GEN_211 =
+    {in_dout[249], in_dout[40], in_dout[54], ^_GEN_174, ^_GEN_14, ^_GEN_210};
+  wire [5:0]   _GEN_212 =
+    {in_dout[251], in_dout[42], in_dout[56], ^_GEN_128, ^_GEN_113, ^_GEN_133};
+  wire [5:0]   _GEN_213 =
+    {in_dout[236], in_dout[27], in_dout[41], ^_GEN_125, ^_GEN_128, ^_GEN_134};
+  wire [5:0]   _GEN_214 =
+    {in_dout[241], in_dout[32], in_dout[46], ^_GEN_109, ^_GEN_81, ^_GEN_115};
+  wire [5:0]   _GEN_215 =
+    {in_dout[257], in_dout[48], in_dout[62], ^_GEN_25, ^_GEN_195, ^_GEN_203};
+  wire [5:0]   _GEN_216 =
+    {in_dout[264], in_dout[55], ^_GEN_18, ^_GEN_14, ^_GEN_15, ^_GEN_205};
+  wire [5:0]   _GEN_217 =
+    {in_dout[270], in_dout[61], ^_GEN_42, ^_GEN_38, ^_GEN_39, ^_GEN_167};
+  wire [5:0]   _GEN_218 =
+    {in_dout[255], in_dout[46], in_dout[60], ^_GEN_161, ^_GEN_38, ^_GEN_168};
+  wire [5:0]   _GEN_219 = {in_dout[278], ^_GEN_18, ^_GEN_9, ^_GEN_7, ^_GEN_69, ^_GEN_187};
+  wire [5:0]   _GEN_220 =
+    {in_dout[263], in_dout[54], ^_GEN_10, ^_GEN_184, ^_GEN_7, ^_GEN_188};
+  wire [5:0]   _GEN_221 =
+    {in_dout[282], ^_GEN_155, ^_GEN_25, ^_GEN_23, ^_GEN_202, ^_GEN_201};
+  wire [5:0]   _GEN_222 =
+    {in_dout[286], ^_GEN_50, ^_GEN_180, ^_GEN_102, ^_GEN_127, ^_GEN_193};
+  wire [5:0]   _GEN_223 =
+    {in_dout[271], in_dout[62], ^_GEN_145, ^_GEN_46, ^_GEN_102, ^_GEN_171};
+  wire [5:0]   _GEN_224 =
+    {in_dout[246], in_dout[37], in_dout[51], ^_GEN_145, ^_GEN_180, ^_GEN_194};
+  wire [5:0]   _GEN_225 =
+    {in_dout[272], in_dout[63], ^_GEN_50, ^_GEN_195, ^_GEN_47, ^_GEN_208};
+  wire [5:0]   _GEN_226 =
+    {in_dout[289], ^_GEN_57, ^_GEN_14, ^_GEN_209, ^_GEN_21, ^_GEN_204};
+  wire [5:0]   _GEN_227 =
+    {in_dout[274], ^_GEN_96, ^_GEN_174, ^_GEN_93, ^_GEN_209, ^_GEN_178};
+  wire [5:0]   _GEN_228 =
+    {in_dout[292], ^_GEN_9, ^_GEN_64, ^_GEN_62, ^_GEN_29, ^_GEN_197};
+  wire [5:0]   _GEN_229 =
+    {in_dout[280], ^_GEN_109, ^_GEN_161, ^_GEN_78, ^_GEN_121, ^_GEN_198};
+  wire [5:0]   _GEN_230 =
+    {in_dout[283], ^_GEN_34, ^_GEN_87, ^_GEN_191, ^_GEN_85, ^_GEN_190};
+  wire [5:0]   _GEN_231 =
+    {in_dout[297], ^_GEN_87, ^_GEN_195, ^_GEN_202, ^_GEN_53, ^_GEN_200};
+  wire [5:0]   _GEN_232 =
+    {in_dout[196], 1'h0, in_dout[1], in_dout[26], in_dout[41], ^_GEN_127};
+  wire [5:0]   _GEN_233 =
+    {in_dout[261], in_dout[52], ^_GEN_125, ^_GEN_180, ^_GEN_61, ^_GEN_232};
+  wire [5:0]   _GEN_234 =
+    {in_dout[281], ^_GEN_26, ^_GEN_81, ^_GEN_112, ^_GEN_79, ^_GEN_199};
+  wire [5:0]   _GEN_235 =
+    {in_dout[268], in_dout[59], ^_GEN_155, ^_GEN_30, ^_GEN_191, ^_GEN_159};
+  wire [5:0]   _GEN_236 =
+    {in_dout[301], ^_GEN_49, ^_GEN_61, ^_GEN_127, ^_GEN_129, ^_GEN_213};
+  wire [11:0]  _GEN_237 =
     {2'h0, in_r0s5[207:198] - select_r0s5[9:0] + select_r0s5__1[9:0]};
-  wire [12:0]  _GEN_13 = {3'h0, in_r0s5[207:198]};
-  wire         _GEN_14 = in_dout[50:48] == 3'h0;
-  wire         _GEN_15 = in_dout[50:48] == 3'h1;
-  wire         _GEN_16 = _GEN_14 & ~_GEN_15;
-  wire         _GEN_17 = ~_GEN_16 & _GEN_15;
-  wire         _GEN_18 = in_dout[197:192] == 6'h0;
-  wire         _GEN_19 = ~_GEN_16 & in_dout[53];
-  wire         _GEN_20 = _GEN_18 & ~_GEN_19;
-  wire         _GEN_21 = in_dout[31:0] == 32'h46564B53;
-  wire         _GEN_22 = in_dout[47:32] != 16'h3;
-  wire [31:0]  _GEN_23 = first_0_r0s3 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
-  wire [31:0]  _GEN_24 =
-    {^{_GEN_23[31:30],
+  wire [12:0]  _GEN_238 = {3'h0, in_r0s5[207:198]};
+  wire         _GEN_239 = in_dout[50:48] == 3'h0;
+  wire         _GEN_240 = in_dout[50:48] == 3'h1;
+  wire         _GEN_241 = _GEN_239 & ~_GEN_240;
+  wire         _GEN_242 = ~_GEN_241 & _GEN_240;
+  wire         _GEN_243 = in_dout[197:192] == 6'h0;
+  wire         _GEN_244 = ~_GEN_241 & in_dout[53];
+  wire         _GEN_245 = _GEN_243 & ~_GEN_244;
+  wire         _GEN_246 = in_dout[31:0] == 32'h46564B53;
+  wire         _GEN_247 = in_dout[47:32] != 16'h3;
+  wire [31:0]  _GEN_248 = first_0_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
+  wire [31:0]  _GEN_249 =
+    {^{_GEN_248[31:30],
        1'h0,
-       _GEN_23[28],
+       _GEN_248[28],
        2'h0,
-       _GEN_23[25:24],
+       _GEN_248[25:24],
        2'h0,
-       _GEN_23[21:20],
+       _GEN_248[21:20],
        5'h0,
-       _GEN_23[14:13],
+       _GEN_248[14:13],
        4'h0,
-       _GEN_23[8:7],
+       _GEN_248[8:7],
        1'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        1'h0,
-       _GEN_23[3:1],
+       _GEN_248[3:1],
        1'h0},
      ^{1'h0,
-       _GEN_23[30:29],
+       _GEN_248[30:29],
        1'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        2'h0,
-       _GEN_23[24:23],
+       _GEN_248[24:23],
        2'h0,
-       _GEN_23[20:19],
+       _GEN_248[20:19],
        5'h0,
-       _GEN_23[13:12],
+       _GEN_248[13:12],
        4'h0,
-       _GEN_23[7:6],
+       _GEN_248[7:6],
        1'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        1'h0,
-       _GEN_23[2:0]},
-     ^{_GEN_23[31],
+       _GEN_248[2:0]},
+     ^{_GEN_248[31],
        1'h0,
-       _GEN_23[29:28],
+       _GEN_248[29:28],
        1'h0,
-       _GEN_23[26],
+       _GEN_248[26],
        2'h0,
-       _GEN_23[23:22],
+       _GEN_248[23:22],
        2'h0,
-       _GEN_23[19:18],
+       _GEN_248[19:18],
        5'h0,
-       _GEN_23[12:11],
+       _GEN_248[12:11],
        4'h0,
-       _GEN_23[6:5],
+       _GEN_248[6:5],
        1'h0,
-       _GEN_23[3],
+       _GEN_248[3],
        1'h0,
-       _GEN_23[1:0]},
-     ^{_GEN_23[31:30],
+       _GEN_248[1:0]},
+     ^{_GEN_248[31:30],
        1'h0,
-       _GEN_23[28:27],
+       _GEN_248[28:27],
        1'h0,
-       _GEN_23[25],
+       _GEN_248[25],
        2'h0,
-       _GEN_23[22:21],
+       _GEN_248[22:21],
        2'h0,
-       _GEN_23[18:17],
+       _GEN_248[18:17],
        5'h0,
-       _GEN_23[11:10],
+       _GEN_248[11:10],
        4'h0,
-       _GEN_23[5:4],
+       _GEN_248[5:4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        1'h0,
-       _GEN_23[0]},
-     ^{_GEN_23[31:29],
+       _GEN_248[0]},
+     ^{_GEN_248[31:29],
        1'h0,
-       _GEN_23[27:26],
+       _GEN_248[27:26],
        1'h0,
-       _GEN_23[24],
+       _GEN_248[24],
        2'h0,
-       _GEN_23[21:20],
+       _GEN_248[21:20],
        2'h0,
-       _GEN_23[17:16],
+       _GEN_248[17:16],
        5'h0,
-       _GEN_23[10:9],
+       _GEN_248[10:9],
        4'h0,
-       _GEN_23[4:3],
+       _GEN_248[4:3],
        1'h0,
-       _GEN_23[1],
+       _GEN_248[1],
        1'h0},
      ^{1'h0,
-       _GEN_23[30:28],
+       _GEN_248[30:28],
        1'h0,
-       _GEN_23[26:25],
+       _GEN_248[26:25],
        1'h0,
-       _GEN_23[23],
+       _GEN_248[23],
        2'h0,
-       _GEN_23[20:19],
+       _GEN_248[20:19],
        2'h0,
-       _GEN_23[16:15],
+       _GEN_248[16:15],
        5'h0,
-       _GEN_23[9:8],
+       _GEN_248[9:8],
        4'h0,
-       _GEN_23[3:2],
+       _GEN_248[3:2],
        1'h0,
-       _GEN_23[0]},
+       _GEN_248[0]},
      ^{1'h0,
-       _GEN_23[30:29],
+       _GEN_248[30:29],
        1'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        4'h0,
-       _GEN_23[22:18],
+       _GEN_248[22:18],
        2'h0,
-       _GEN_23[15],
+       _GEN_248[15],
        1'h0,
-       _GEN_23[13],
+       _GEN_248[13],
        7'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        1'h0,
-       _GEN_23[3],
+       _GEN_248[3],
        3'h0},
      ^{2'h0,
-       _GEN_23[29:28],
+       _GEN_248[29:28],
        1'h0,
-       _GEN_23[26],
+       _GEN_248[26],
        4'h0,
-       _GEN_23[21:17],
+       _GEN_248[21:17],
        2'h0,
-       _GEN_23[14],
+       _GEN_248[14],
        1'h0,
-       _GEN_23[12],
+       _GEN_248[12],
        7'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
      ^{1'h0,
-       _GEN_23[30],
+       _GEN_248[30],
        2'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        2'h0,
-       _GEN_23[24],
+       _GEN_248[24],
        2'h0,
-       _GEN_23[21],
+       _GEN_248[21],
        1'h0,
-       _GEN_23[19:16],
+       _GEN_248[19:16],
        1'h0,
-       _GEN_23[14],
+       _GEN_248[14],
        2'h0,
-       _GEN_23[11],
+       _GEN_248[11],
        2'h0,
-       _GEN_23[8:7],
+       _GEN_248[8:7],
        1'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        2'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
      ^{1'h0,
-       _GEN_23[30:28],
+       _GEN_248[30:28],
        1'h0,
-       _GEN_23[26:23],
+       _GEN_248[26:23],
        1'h0,
-       _GEN_23[21],
+       _GEN_248[21],
        2'h0,
-       _GEN_23[18:14],
+       _GEN_248[18:14],
        3'h0,
-       _GEN_23[10],
+       _GEN_248[10],
        1'h0,
-       _GEN_23[8],
+       _GEN_248[8],
        1'h0,
-       _GEN_23[6:2],
+       _GEN_248[6:2],
        2'h0},
-     ^{_GEN_23[31:29],
+     ^{_GEN_248[31:29],
        1'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        3'h0,
-       _GEN_23[23:21],
+       _GEN_248[23:21],
        3'h0,
-       _GEN_23[17:15],
+       _GEN_248[17:15],
        5'h0,
-       _GEN_23[9:8],
+       _GEN_248[9:8],
        3'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        4'h0},
      ^{2'h0,
-       _GEN_23[29],
+       _GEN_248[29],
        2'h0,
-       _GEN_23[26:24],
+       _GEN_248[26:24],
        1'h0,
-       _GEN_23[22],
+       _GEN_248[22],
        5'h0,
-       _GEN_23[16:15],
+       _GEN_248[16:15],
        1'h0,
-       _GEN_23[13],
+       _GEN_248[13],
        7'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        2'h0,
-       _GEN_23[2:1],
+       _GEN_248[2:1],
        1'h0},
-     ^{_GEN_23[31],
+     ^{_GEN_248[31],
        2'h0,
-       _GEN_23[28],
+       _GEN_248[28],
        2'h0,
-       _GEN_23[25:23],
+       _GEN_248[25:23],
        1'h0,
-       _GEN_23[21],
+       _GEN_248[21],
        5'h0,
-       _GEN_23[15:14],
+       _GEN_248[15:14],
        1'h0,
-       _GEN_23[12],
+       _GEN_248[12],
        7'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        2'h0,
-       _GEN_23[1:0]},
+       _GEN_248[1:0]},
      ^{3'h0,
-       _GEN_23[28:27],
+       _GEN_248[28:27],
        1'h0,
-       _GEN_23[25],
+       _GEN_248[25],
        1'h0,
-       _GEN_23[23:21],
+       _GEN_248[23:21],
        9'h0,
-       _GEN_23[11],
+       _GEN_248[11],
        2'h0,
-       _GEN_23[8:7],
+       _GEN_248[8:7],
        1'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        2'h0,
-       _GEN_23[2:0]},
-     ^{_GEN_23[31:30],
+       _GEN_248[2:0]},
+     ^{_GEN_248[31:30],
        1'h0,
-       _GEN_23[28:25],
+       _GEN_248[28:25],
        2'h0,
-       _GEN_23[22],
+       _GEN_248[22],
        7'h0,
-       _GEN_23[14:13],
+       _GEN_248[14:13],
        2'h0,
-       _GEN_23[10],
+       _GEN_248[10],
        1'h0,
-       _GEN_23[8],
+       _GEN_248[8],
        1'h0,
-       _GEN_23[6:2],
+       _GEN_248[6:2],
        1'h0,
-       _GEN_23[0]},
-     ^{_GEN_23[31:29],
+       _GEN_248[0]},
+     ^{_GEN_248[31:29],
        1'h0,
-       _GEN_23[27:24],
+       _GEN_248[27:24],
        2'h0,
-       _GEN_23[21],
+       _GEN_248[21],
        7'h0,
-       _GEN_23[13:12],
+       _GEN_248[13:12],
        2'h0,
-       _GEN_23[9],
+       _GEN_248[9],
        1'h0,
-       _GEN_23[7],
+       _GEN_248[7],
        1'h0,
-       _GEN_23[5:1],
+       _GEN_248[5:1],
        1'h0},
-     ^{_GEN_23[31:28],
+     ^{_GEN_248[31:28],
        1'h0,
-       _GEN_23[26:23],
+       _GEN_248[26:23],
        2'h0,
-       _GEN_23[20],
+       _GEN_248[20],
        7'h0,
-       _GEN_23[12:11],
+       _GEN_248[12:11],
        2'h0,
-       _GEN_23[8],
+       _GEN_248[8],
        1'h0,
-       _GEN_23[6],
+       _GEN_248[6],
        1'h0,
-       _GEN_23[4:0]},
-     ^{_GEN_23[31:27],
+       _GEN_248[4:0]},
+     ^{_GEN_248[31:27],
        1'h0,
-       _GEN_23[25:22],
+       _GEN_248[25:22],
        2'h0,
-       _GEN_23[19],
+       _GEN_248[19],
        7'h0,
-       _GEN_23[11:10],
+       _GEN_248[11:10],
        2'h0,
-       _GEN_23[7],
+       _GEN_248[7],
        1'h0,
-       _GEN_23[5],
+       _GEN_248[5],
        1'h0,
-       _GEN_23[3:0]},
-     ^{_GEN_23[31],
+       _GEN_248[3:0]},
+     ^{_GEN_248[31],
        1'h0,
-       _GEN_23[29],
+       _GEN_248[29],
        1'h0,
-       _GEN_23[27:25],
+       _GEN_248[27:25],
        1'h0,
-       _GEN_23[23:22],
+       _GEN_248[23:22],
        1'h0,
-       _GEN_23[20],
+       _GEN_248[20],
        1'h0,
-       _GEN_23[18],
+       _GEN_248[18],
        3'h0,
-       _GEN_23[14:13],
+       _GEN_248[14:13],
        2'h0,
-       _GEN_23[10:3],
+       _GEN_248[10:3],
        2'h0,
-       _GEN_23[0]},
+       _GEN_248[0]},
      ^{5'h0,
-       _GEN_23[26],
+       _GEN_248[26],
        3'h0,
-       _GEN_23[22],
+       _GEN_248[22],
        1'h0,
-       _GEN_23[20:19],
+       _GEN_248[20:19],
        1'h0,
-       _GEN_23[17],
+       _GEN_248[17],
        2'h0,
-       _GEN_23[14],
+       _GEN_248[14],
        1'h0,
-       _GEN_23[12],
+       _GEN_248[12],
        2'h0,
-       _GEN_23[9],
+       _GEN_248[9],
        2'h0,
-       _GEN_23[6],
+       _GEN_248[6],
        1'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        2'h0,
-       _GEN_23[1],
+       _GEN_248[1],
        1'h0},
-     ^{_GEN_23[31:30],
+     ^{_GEN_248[31:30],
        1'h0,
-       _GEN_23[28],
+       _GEN_248[28],
        3'h0,
-       _GEN_23[24],
+       _GEN_248[24],
        3'h0,
-       _GEN_23[20:18],
+       _GEN_248[20:18],
        1'h0,
-       _GEN_23[16],
+       _GEN_248[16],
        1'h0,
-       _GEN_23[14],
+       _GEN_248[14],
        2'h0,
-       _GEN_23[11],
+       _GEN_248[11],
        3'h0,
-       _GEN_23[7],
+       _GEN_248[7],
        4'h0,
-       _GEN_23[2:0]},
+       _GEN_248[2:0]},
      ^{1'h0,
-       _GEN_23[30:29],
+       _GEN_248[30:29],
        1'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        3'h0,
-       _GEN_23[23],
+       _GEN_248[23],
        3'h0,
-       _GEN_23[19:17],
+       _GEN_248[19:17],
        1'h0,
-       _GEN_23[15],
+       _GEN_248[15],
        1'h0,
-       _GEN_23[13],
+       _GEN_248[13],
        2'h0,
-       _GEN_23[10],
+       _GEN_248[10],
        3'h0,
-       _GEN_23[6],
+       _GEN_248[6],
        4'h0,
-       _GEN_23[1:0]},
+       _GEN_248[1:0]},
      ^{1'h0,
-       _GEN_23[30:29],
+       _GEN_248[30:29],
        2'h0,
-       _GEN_23[26:24],
+       _GEN_248[26:24],
        1'h0,
-       _GEN_23[22:20],
+       _GEN_248[22:20],
        1'h0,
-       _GEN_23[18:16],
+       _GEN_248[18:16],
        2'h0,
-       _GEN_23[13:12],
+       _GEN_248[13:12],
        2'h0,
-       _GEN_23[9:7],
+       _GEN_248[9:7],
        3'h0,
-       _GEN_23[3:0]},
-     ^{_GEN_23[31:29],
+       _GEN_248[3:0]},
+     ^{_GEN_248[31:29],
        5'h0,
-       _GEN_23[23],
+       _GEN_248[23],
        3'h0,
-       _GEN_23[19],
+       _GEN_248[19],
        1'h0,
-       _GEN_23[17:11],
+       _GEN_248[17:11],
        4'h0,
-       _GEN_23[6:5],
+       _GEN_248[6:5],
        1'h0,
-       _GEN_23[3],
+       _GEN_248[3],
        2'h0,
-       _GEN_23[0]},
+       _GEN_248[0]},
      ^{1'h0,
-       _GEN_23[30:28],
+       _GEN_248[30:28],
        5'h0,
-       _GEN_23[22],
+       _GEN_248[22],
        3'h0,
-       _GEN_23[18],
+       _GEN_248[18],
        1'h0,
-       _GEN_23[16:10],
+       _GEN_248[16:10],
        4'h0,
-       _GEN_23[5:4],
+       _GEN_248[5:4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
-     ^{_GEN_23[31:29],
+     ^{_GEN_248[31:29],
        1'h0,
-       _GEN_23[27],
+       _GEN_248[27],
        1'h0,
-       _GEN_23[25:24],
+       _GEN_248[25:24],
        3'h0,
-       _GEN_23[20],
+       _GEN_248[20],
        2'h0,
-       _GEN_23[17],
+       _GEN_248[17],
        1'h0,
-       _GEN_23[15],
+       _GEN_248[15],
        2'h0,
-       _GEN_23[12:7],
+       _GEN_248[12:7],
        1'h0,
-       _GEN_23[5:4],
+       _GEN_248[5:4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
      ^{2'h0,
-       _GEN_23[29],
+       _GEN_248[29],
        2'h0,
-       _GEN_23[26:25],
+       _GEN_248[26:25],
        1'h0,
-       _GEN_23[23],
+       _GEN_248[23],
        1'h0,
-       _GEN_23[21:19],
+       _GEN_248[21:19],
        2'h0,
-       _GEN_23[16],
+       _GEN_248[16],
        2'h0,
-       _GEN_23[13],
+       _GEN_248[13],
        1'h0,
-       _GEN_23[11:9],
+       _GEN_248[11:9],
        2'h0,
-       _GEN_23[6:4],
+       _GEN_248[6:4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
-     ^{_GEN_23[31:30],
+     ^{_GEN_248[31:30],
        7'h0,
-       _GEN_23[22:21],
+       _GEN_248[22:21],
        1'h0,
-       _GEN_23[19:18],
+       _GEN_248[19:18],
        2'h0,
-       _GEN_23[15:12],
+       _GEN_248[15:12],
        1'h0,
-       _GEN_23[10:9],
+       _GEN_248[10:9],
        1'h0,
-       _GEN_23[7],
+       _GEN_248[7],
        2'h0,
-       _GEN_23[4],
+       _GEN_248[4],
        1'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
      ^{2'h0,
-       _GEN_23[29:28],
+       _GEN_248[29:28],
        2'h0,
-       _GEN_23[25:24],
+       _GEN_248[25:24],
        5'h0,
-       _GEN_23[18:17],
+       _GEN_248[18:17],
        4'h0,
-       _GEN_23[12:11],
+       _GEN_248[12:11],
        1'h0,
-       _GEN_23[9],
+       _GEN_248[9],
        1'h0,
-       _GEN_23[7:5],
+       _GEN_248[7:5],
        2'h0,
-       _GEN_23[2],
+       _GEN_248[2],
        2'h0},
-     ^{_GEN_23[31],
+     ^{_GEN_248[31],
        2'h0,
-       _GEN_23[28:27],
+       _GEN_248[28:27],
        2'h0,
-       _GEN_23[24:23],
+       _GEN_248[24:23],
        5'h0,
-       _GEN_23[17:16],
+       _GEN_248[17:16],
        4'h0,
-       _GEN_23[11:10],
+       _GEN_248[11:10],
        1'h0,
-       _GEN_23[8],
+       _GEN_248[8],
        1'h0,
-       _GEN_23[6:4],
+       _GEN_248[6:4],
        2'h0,
-       _GEN_23[1],
+       _GEN_248[1],
        1'h0},
      ^{1'h0,
-       _GEN_23[30],
+       _GEN_248[30],
        2'h0,
-       _GEN_23[27:26],
+       _GEN_248[27:26],
        2'h0,
-       _GEN_23[23:22],
+       _GEN_248[23:22],
        5'h0,
-       _GEN_23[16:15],
+       _GEN_248[16:15],
        4'h0,
-       _GEN_23[10:9],
+       _GEN_248[10:9],
        1'h0,
-       _GEN_23[7],
+       _GEN_248[7],
        1'h0,
-       _GEN_23[5:3],
+       _GEN_248[5:3],
        2'h0,
-       _GEN_23[0]},
-     ^{_GEN_23[31],
+       _GEN_248[0]},
+     ^{_GEN_248[31],
        1'h0,
-       _GEN_23[29],
+       _GEN_248[29],
        2'h0,
-       _GEN_23[26:25],
+       _GEN_248[26:25],
        2'h0,
-       _GEN_23[22:21],
+       _GEN_248[22:21],
        5'h0,
-       _GEN_23[15:14],
+       _GEN_248[15:14],
        4'h0,
-       _GEN_23[9:8],
+       _GEN_248[9:8],
        1'h0,
-       _GEN_23[6],
+       _GEN_248[6],
        1'h0,
-       _GEN_23[4:2],
+       _GEN_248[4:2],
        2'h0}};
-  wire [31:0]  _GEN_25 =
-    {parity_r0s3__31,
-     parity_r0s3__30,
-     parity_r0s3__29,
-     parity_r0s3__28,
-     parity_r0s3__27,
-     parity_r0s3__26,
-     parity_r0s3__25,
-     parity_r0s3__24,
-     parity_r0s3__23,
-     parity_r0s3__22,
-     parity_r0s3__21,
-     parity_r0s3__20,
-     parity_r0s3__19,
-     parity_r0s3__18,
-     parity_r0s3__17,
-     parity_r0s3__16,
-     parity_r0s3__15,
-     parity_r0s3__14,
-     parity_r0s3__13,
-     parity_r0s3__12,
-     parity_r0s3__11,
-     parity_r0s3__10,
-     parity_r0s3__9,
-     parity_r0s3__8,
-     parity_r0s3__7,
-     parity_r0s3__6,
-     parity_r0s3__5,
-     parity_r0s3__4,
-     parity_r0s3__3,
-     parity_r0s3__2,
-     parity_r0s3__1,
-     parity_r0s3} ^ _GEN_24;
-  wire         _GEN_26 = _GEN_25 != 32'hB798B438;
-  wire         _GEN_27 = or_r0s3 | _GEN_26;
-  wire         _GEN_28 = _GEN_27 | v124_r0s3;
-  wire         _GEN_29 = xor_r0s4 | and_r0s4__1;
-  wire         _GEN_30 = in_dout[71:64] == 8'h1;
-  wire         _GEN_31 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_30);
-  wire         _GEN_32 = and_r0s3__1 & ~_GEN_28;
-  wire         _GEN_33 = in_r0s2[191:160] == {16'h0, mul_i1573_r0s2, 6'h0};
-  wire         _GEN_34 = ~_GEN_29 & xor_r0s4__1 & cmp_i3530_not_r0s4;
-  wire         _GEN_35 = ~_GEN_14 & ~_GEN_15;
-  wire [15:0]  _GEN_36 = {6'h0, mul_i1573_r0s2};
-  wire [15:0]  _GEN_37 = mul_i1829152_r0s4 + 16'hF;
-  wire [8:0]   _GEN_38 = mul_i1715_r0s2 + 9'h1F;
-  wire [3:0]   _GEN_39 = or_cond90_not_r0s2 ? _GEN_38[8:5] : conv_i3011_r0s2;
-  wire         _GEN_40 = in_dout[63:56] == 8'h2;
-  wire [15:0]  _GEN_41 = mul_i1829_r0s4 + 16'hF;
-  wire [25:0]  _GEN_42 = {13'h0, select_r0s5};
-  wire         _GEN_43 = cmp_i3634_not160_r0s5 & in_r0s5[223:198] == _GEN_42;
-  wire         _GEN_44 = and_r0s5 & _GEN_43;
-  wire         _GEN_45 = _GEN_34 & cmp_i3606_r0s4;
-  wire         _GEN_46 = in_r0s5[223:198] < _GEN_42;
-  wire         _GEN_47 = _GEN_44 | and_r0s5__1 & ~_GEN_46;
-  wire         _GEN_48 = _GEN_18 & _GEN_19;
-  wire         _GEN_49 = and_r0s5__2 & _GEN_43 | and_r0s5__3 & ~_GEN_46;
-  wire         _GEN_50 = xor_r0s5 & _GEN_43;
-  wire         _GEN_51 = or_r0s5 | cmp_i3357_r0s5 & _GEN_46 | xor_r0s5 & ~_GEN_43;
-  wire [31:0]  _GEN_52 = xor_r0s3__3 ? _GEN_25 : 32'hFFFFFFFF;
-  wire [31:0]  _GEN_53 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
-  wire         _GEN_54 = ~started | in_dout[576];
-  wire         _GEN_55 = ~started | _GEN_5;
-  wire [9:0]   _GEN_56 = {2'h0, in_dout[63:56]} - 10'h3;
-  wire [4:0]   _GEN_57 = {2'h0, in_dout[50:48]} - 5'h2;
-  wire [4:0]   _GEN_58 = {1'h0, in_dout[120:117]} + 5'h1;
-  wire [6:0]   _GEN_59 = in_dout[102:96] + 7'h3F;
-  wire [8:0]   _GEN_60 = {1'h0, {4'h0, _GEN_39} * 8'h9} + 9'hF;
+  wire [31:0]  _GEN_250 =
+    {^{parity_r0s1__200,
+       3'h0,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       2'h0,
+       parity_r0s1__199,
+       3'h0,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       2'h0,
+       parity_r0s1__158,
+       1'h0,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       1'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       3'h0,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       4'h0,
+       parity_r0s1__87,
+       parity_r0s1__153,
+       1'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       2'h0,
+       parity_r0s1__151,
+       1'h0,
+       parity_r0s1__80,
+       parity_r0s1__205,
+       4'h0,
+       parity_r0s1__179,
+       2'h0,
+       parity_r0s1__148,
+       1'h0,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       1'h0,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       3'h0,
+       parity_r0s1__177,
+       2'h0,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       1'h0,
+       parity_r0s1__143,
+       1'h0,
+       parity_r0s1__176,
+       2'h0,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       3'h0,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       6'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       2'h0,
+       parity_r0s1__138,
+       1'h0,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       1'h0,
+       parity_r0s1__172,
+       2'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       2'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       1'h0,
+       parity_r0s1__192,
+       3'h0,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       1'h0,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       1'h0,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       4'h0,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       1'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       1'h0,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       1'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       2'h0,
+       parity_r0s1__123,
+       1'h0,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       4'h0,
+       parity_r0s1__121,
+       1'h0,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       1'h0,
+       parity_r0s1__189,
+       3'h0,
+       parity_r0s1__118,
+       1'h0,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       4'h0,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       1'h0,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       2'h0,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       1'h0,
+       parity_r0s1__163,
+       2'h0,
+       parity_r0s1,
+       303'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       3'h0,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       2'h0,
+       parity_r0s1__185,
+       3'h0,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       2'h0,
+       parity_r0s1__98,
+       1'h0,
+       parity_r0s1__97,
+       1'h0,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       1'h0,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       3'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       4'h0,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       1'h0,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       1'h0,
+       parity_r0s1__205,
+       parity_r0s1__196,
+       4'h0,
+       parity_r0s1__149,
+       2'h0,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       1'h0,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       3'h0,
+       parity_r0s1__145,
+       2'h0,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       1'h0,
+       parity_r0s1__65,
+       1'h0,
+       parity_r0s1__142,
+       2'h0,
+       parity_r0s1__194,
+       parity_r0s1__175,
+       3'h0,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       6'h0,
+       parity_r0s1__173,
+       parity_r0s1__139,
+       2'h0,
+       parity_r0s1__57,
+       1'h0,
+       parity_r0s1__56,
+       1'h0,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       2'h0,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       2'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       1'h0,
+       parity_r0s1__170,
+       3'h0,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       1'h0,
+       parity_r0s1__40,
+       1'h0,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       parity_r0s1__191,
+       4'h0,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       1'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       1'h0,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       2'h0,
+       parity_r0s1__24,
+       1'h0,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       4'h0,
+       parity_r0s1__21,
+       1'h0,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       1'h0,
+       parity_r0s1__166,
+       3'h0,
+       parity_r0s1__16,
+       1'h0,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       4'h0,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       1'h0,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       parity_r0s1__6,
+       1'h0,
+       parity_r0s1__113,
+       2'h0,
+       parity_r0s1__4,
+       1'h0,
+       parity_r0s1__111,
+       parity_r0s1__2,
+       1'h0,
+       parity_r0s1__110,
+       305'h0},
+     ^{2'h0,
+       parity_r0s1__162,
+       3'h0,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       2'h0,
+       parity_r0s1__160,
+       3'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       2'h0,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       1'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       1'h0,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       3'h0,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       4'h0,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       2'h0,
+       parity_r0s1__80,
+       1'h0,
+       parity_r0s1__196,
+       parity_r0s1__180,
+       4'h0,
+       parity_r0s1__78,
+       2'h0,
+       parity_r0s1__76,
+       1'h0,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       1'h0,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       3'h0,
+       parity_r0s1__69,
+       2'h0,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       1'h0,
+       parity_r0s1__176,
+       1'h0,
+       parity_r0s1__64,
+       2'h0,
+       parity_r0s1__175,
+       parity_r0s1__141,
+       3'h0,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       6'h0,
+       parity_r0s1__139,
+       parity_r0s1__58,
+       2'h0,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       1'h0,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       2'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       2'h0,
+       parity_r0s1__50,
+       parity_r0s1__192,
+       1'h0,
+       parity_r0s1__132,
+       3'h0,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       1'h0,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       1'h0,
+       parity_r0s1__39,
+       1'h0,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       parity_r0s1__191,
+       parity_r0s1__169,
+       4'h0,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       1'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       1'h0,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       2'h0,
+       parity_r0s1__23,
+       1'h0,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       4'h0,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       3'h0,
+       parity_r0s1__15,
+       1'h0,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       4'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       1'h0,
+       parity_r0s1__114,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       1'h0,
+       parity_r0s1__5,
+       2'h0,
+       parity_r0s1__3,
+       1'h0,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       1'h0,
+       parity_r0s1__1,
+       304'h0},
+     ^{3'h0,
+       parity_r0s1__109,
+       3'h0,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       2'h0,
+       parity_r0s1__102,
+       3'h0,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       2'h0,
+       parity_r0s1__97,
+       1'h0,
+       parity_r0s1__95,
+       1'h0,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       3'h0,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       4'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       1'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       2'h0,
+       parity_r0s1__205,
+       1'h0,
+       parity_r0s1__180,
+       parity_r0s1__150,
+       4'h0,
+       parity_r0s1__148,
+       2'h0,
+       parity_r0s1__75,
+       1'h0,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       1'h0,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       3'h0,
+       parity_r0s1__68,
+       2'h0,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       1'h0,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       2'h0,
+       parity_r0s1__141,
+       parity_r0s1__62,
+       3'h0,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       6'h0,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       2'h0,
+       parity_r0s1__56,
+       1'h0,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       1'h0,
+       parity_r0s1__53,
+       2'h0,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       2'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       1'h0,
+       parity_r0s1__49,
+       3'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       1'h0,
+       parity_r0s1__38,
+       1'h0,
+       parity_r0s1__203,
+       parity_r0s1__191,
+       parity_r0s1__169,
+       parity_r0s1__128,
+       4'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       1'h0,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       1'h0,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       1'h0,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       2'h0,
+       parity_r0s1__202,
+       1'h0,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       4'h0,
+       parity_r0s1__19,
+       1'h0,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       3'h0,
+       parity_r0s1__14,
+       1'h0,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       4'h0,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       1'h0,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       2'h0,
+       parity_r0s1__111,
+       1'h0,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       1'h0,
+       parity_r0s1,
+       303'h0},
+     ^{4'h0,
+       parity_r0s1__108,
+       3'h0,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       2'h0,
+       parity_r0s1__101,
+       3'h0,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       2'h0,
+       parity_r0s1__96,
+       1'h0,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       3'h0,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       4'h0,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       1'h0,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       2'h0,
+       parity_r0s1__196,
+       1'h0,
+       parity_r0s1__150,
+       parity_r0s1__79,
+       4'h0,
+       parity_r0s1__77,
+       2'h0,
+       parity_r0s1__147,
+       1'h0,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       1'h0,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       3'h0,
+       parity_r0s1__67,
+       2'h0,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       1'h0,
+       parity_r0s1__64,
+       1'h0,
+       parity_r0s1__194,
+       2'h0,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       3'h0,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       6'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       2'h0,
+       parity_r0s1__136,
+       1'h0,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       1'h0,
+       parity_r0s1__171,
+       2'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       2'h0,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       1'h0,
+       parity_r0s1__48,
+       3'h0,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       1'h0,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       1'h0,
+       parity_r0s1__37,
+       1'h0,
+       parity_r0s1__191,
+       parity_r0s1__169,
+       parity_r0s1__128,
+       parity_r0s1__36,
+       4'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       1'h0,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       1'h0,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       1'h0,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       2'h0,
+       parity_r0s1__190,
+       1'h0,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       4'h0,
+       parity_r0s1__120,
+       1'h0,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       1'h0,
+       parity_r0s1__118,
+       3'h0,
+       parity_r0s1__201,
+       1'h0,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       4'h0,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       1'h0,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       2'h0,
+       parity_r0s1__2,
+       1'h0,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       304'h0},
+     ^{5'h0,
+       parity_r0s1__107,
+       3'h0,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       2'h0,
+       parity_r0s1__100,
+       3'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       2'h0,
+       parity_r0s1__95,
+       1'h0,
+       parity_r0s1__156,
+       1'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       1'h0,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       3'h0,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       4'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       2'h0,
+       parity_r0s1__180,
+       1'h0,
+       parity_r0s1__79,
+       parity_r0s1__179,
+       4'h0,
+       parity_r0s1__76,
+       2'h0,
+       parity_r0s1__74,
+       1'h0,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       1'h0,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       3'h0,
+       parity_r0s1__144,
+       2'h0,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       1'h0,
+       parity_r0s1__175,
+       2'h0,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       3'h0,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       6'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       2'h0,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       1'h0,
+       parity_r0s1__53,
+       1'h0,
+       parity_r0s1__134,
+       2'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       2'h0,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       1'h0,
+       parity_r0s1__47,
+       3'h0,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       1'h0,
+       parity_r0s1__203,
+       1'h0,
+       parity_r0s1__169,
+       parity_r0s1__128,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       4'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       1'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       1'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       2'h0,
+       parity_r0s1__167,
+       1'h0,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       4'h0,
+       parity_r0s1__18,
+       1'h0,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       1'h0,
+       parity_r0s1__16,
+       3'h0,
+       parity_r0s1__188,
+       1'h0,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       4'h0,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       1'h0,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       2'h0,
+       parity_r0s1__163,
+       1'h0,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       3'h0,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       1'h0,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       1'h0,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       3'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       1'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       1'h0,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       1'h0,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       5'h0,
+       parity_r0s1__88,
+       3'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       1'h0,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       4'h0,
+       parity_r0s1__150,
+       2'h0,
+       parity_r0s1__149,
+       1'h0,
+       parity_r0s1__148,
+       1'h0,
+       parity_r0s1__76,
+       1'h0,
+       parity_r0s1__147,
+       2'h0,
+       parity_r0s1__72,
+       2'h0,
+       parity_r0s1__178,
+       1'h0,
+       parity_r0s1__70,
+       1'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       2'h0,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       2'h0,
+       parity_r0s1__141,
+       1'h0,
+       parity_r0s1__61,
+       1'h0,
+       parity_r0s1__207,
+       3'h0,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       2'h0,
+       parity_r0s1__138,
+       2'h0,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       3'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       2'h0,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       3'h0,
+       parity_r0s1__49,
+       1'h0,
+       parity_r0s1__47,
+       1'h0,
+       parity_r0s1__131,
+       1'h0,
+       parity_r0s1__44,
+       3'h0,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       3'h0,
+       parity_r0s1__203,
+       parity_r0s1__191,
+       1'h0,
+       parity_r0s1__128,
+       parity_r0s1__36,
+       3'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       2'h0,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       1'h0,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       6'h0,
+       parity_r0s1__122,
+       2'h0,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       3'h0,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       3'h0,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       1'h0,
+       parity_r0s1__165,
+       1'h0,
+       parity_r0s1__13,
+       2'h0,
+       parity_r0s1__116,
+       1'h0,
+       parity_r0s1__115,
+       7'h0,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       2'h0,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       305'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       3'h0,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       1'h0,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       3'h0,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       5'h0,
+       parity_r0s1__87,
+       3'h0,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       2'h0,
+       parity_r0s1__80,
+       4'h0,
+       parity_r0s1__79,
+       2'h0,
+       parity_r0s1__78,
+       1'h0,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       1'h0,
+       parity_r0s1__74,
+       2'h0,
+       parity_r0s1__71,
+       2'h0,
+       parity_r0s1__146,
+       1'h0,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       2'h0,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       2'h0,
+       parity_r0s1__62,
+       1'h0,
+       parity_r0s1__208,
+       1'h0,
+       parity_r0s1__204,
+       3'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       parity_r0s1__139,
+       2'h0,
+       parity_r0s1__57,
+       2'h0,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       3'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       2'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       parity_r0s1__192,
+       3'h0,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       1'h0,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       3'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       3'h0,
+       parity_r0s1__191,
+       parity_r0s1__169,
+       1'h0,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       3'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       2'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       1'h0,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       6'h0,
+       parity_r0s1__22,
+       2'h0,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       3'h0,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       3'h0,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       1'h0,
+       parity_r0s1__117,
+       1'h0,
+       parity_r0s1__12,
+       2'h0,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       7'h0,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       2'h0,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       304'h0},
+     ^{parity_r0s1__200,
+       1'h0,
+       parity_r0s1__162,
+       1'h0,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       2'h0,
+       parity_r0s1__104,
+       1'h0,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       1'h0,
+       parity_r0s1__185,
+       1'h0,
+       parity_r0s1__102,
+       3'h0,
+       parity_r0s1__159,
+       1'h0,
+       parity_r0s1__158,
+       2'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       6'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       7'h0,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       2'h0,
+       parity_r0s1__152,
+       3'h0,
+       parity_r0s1__80,
+       11'h0,
+       parity_r0s1__75,
+       3'h0,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       3'h0,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       4'h0,
+       parity_r0s1__66,
+       1'h0,
+       parity_r0s1__65,
+       5'h0,
+       parity_r0s1__175,
+       3'h0,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       1'h0,
+       parity_r0s1__193,
+       5'h0,
+       parity_r0s1__139,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       3'h0,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       3'h0,
+       parity_r0s1__53,
+       1'h0,
+       parity_r0s1__134,
+       1'h0,
+       parity_r0s1__51,
+       1'h0,
+       parity_r0s1__50,
+       1'h0,
+       parity_r0s1__170,
+       2'h0,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       3'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       2'h0,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       1'h0,
+       parity_r0s1__169,
+       parity_r0s1__128,
+       4'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       1'h0,
+       parity_r0s1__31,
+       2'h0,
+       parity_r0s1__28,
+       2'h0,
+       parity_r0s1__26,
+       1'h0,
+       parity_r0s1__124,
+       2'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       6'h0,
+       parity_r0s1__20,
+       2'h0,
+       parity_r0s1__18,
+       5'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       1'h0,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       1'h0,
+       parity_r0s1__116,
+       4'h0,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       2'h0,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       1'h0,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       1'h0,
+       parity_r0s1__1,
+       304'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       1'h0,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       2'h0,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       2'h0,
+       parity_r0s1__103,
+       2'h0,
+       parity_r0s1__160,
+       2'h0,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       1'h0,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       3'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       1'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       2'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       4'h0,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       2'h0,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       1'h0,
+       parity_r0s1__80,
+       5'h0,
+       parity_r0s1__179,
+       2'h0,
+       parity_r0s1__148,
+       1'h0,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       2'h0,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       6'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       6'h0,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       1'h0,
+       parity_r0s1__141,
+       1'h0,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       1'h0,
+       parity_r0s1__174,
+       2'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       1'h0,
+       parity_r0s1__58,
+       1'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       3'h0,
+       parity_r0s1__53,
+       2'h0,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       4'h0,
+       parity_r0s1__132,
+       1'h0,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       2'h0,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       1'h0,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       1'h0,
+       parity_r0s1__191,
+       1'h0,
+       parity_r0s1__128,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       1'h0,
+       parity_r0s1__33,
+       4'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       2'h0,
+       parity_r0s1__26,
+       2'h0,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       3'h0,
+       parity_r0s1__190,
+       3'h0,
+       parity_r0s1__121,
+       1'h0,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       5'h0,
+       parity_r0s1__118,
+       4'h0,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       3'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       4'h0,
+       parity_r0s1__110,
+       305'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       3'h0,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       7'h0,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       1'h0,
+       parity_r0s1__159,
+       2'h0,
+       parity_r0s1__98,
+       1'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       1'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       1'h0,
+       parity_r0s1__197,
+       3'h0,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       5'h0,
+       parity_r0s1__179,
+       parity_r0s1__149,
+       1'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       3'h0,
+       parity_r0s1__73,
+       2'h0,
+       parity_r0s1__195,
+       3'h0,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       3'h0,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       1'h0,
+       parity_r0s1__176,
+       2'h0,
+       parity_r0s1__63,
+       1'h0,
+       parity_r0s1__175,
+       1'h0,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       1'h0,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       1'h0,
+       parity_r0s1__140,
+       1'h0,
+       parity_r0s1__59,
+       1'h0,
+       parity_r0s1__139,
+       4'h0,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       3'h0,
+       parity_r0s1__53,
+       6'h0,
+       parity_r0s1__192,
+       2'h0,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       2'h0,
+       parity_r0s1__44,
+       2'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       1'h0,
+       parity_r0s1__40,
+       1'h0,
+       parity_r0s1__38,
+       3'h0,
+       parity_r0s1__169,
+       1'h0,
+       parity_r0s1__36,
+       2'h0,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       1'h0,
+       parity_r0s1__126,
+       1'h0,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       3'h0,
+       parity_r0s1__26,
+       4'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       1'h0,
+       parity_r0s1__167,
+       2'h0,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       3'h0,
+       parity_r0s1__118,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       1'h0,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       4'h0,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       1'h0,
+       parity_r0s1__111,
+       1'h0,
+       parity_r0s1__163,
+       1'h0,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       2'h0,
+       parity_r0s1__186,
+       2'h0,
+       parity_r0s1__199,
+       7'h0,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       11'h0,
+       parity_r0s1__155,
+       5'h0,
+       parity_r0s1__182,
+       2'h0,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       1'h0,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       7'h0,
+       parity_r0s1__179,
+       parity_r0s1__149,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       2'h0,
+       parity_r0s1__147,
+       1'h0,
+       parity_r0s1__73,
+       1'h0,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       2'h0,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       2'h0,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       2'h0,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       2'h0,
+       parity_r0s1__141,
+       4'h0,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       1'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       2'h0,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       1'h0,
+       parity_r0s1__137,
+       2'h0,
+       parity_r0s1__55,
+       3'h0,
+       parity_r0s1__53,
+       3'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       1'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       4'h0,
+       parity_r0s1__46,
+       2'h0,
+       parity_r0s1__44,
+       1'h0,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       3'h0,
+       parity_r0s1__38,
+       1'h0,
+       parity_r0s1__203,
+       2'h0,
+       parity_r0s1__128,
+       2'h0,
+       parity_r0s1__127,
+       3'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       2'h0,
+       parity_r0s1__125,
+       1'h0,
+       parity_r0s1__26,
+       3'h0,
+       parity_r0s1__123,
+       3'h0,
+       parity_r0s1__190,
+       1'h0,
+       parity_r0s1__122,
+       1'h0,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       2'h0,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       1'h0,
+       parity_r0s1__166,
+       2'h0,
+       parity_r0s1__118,
+       parity_r0s1__16,
+       3'h0,
+       parity_r0s1__188,
+       1'h0,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       3'h0,
+       parity_r0s1__10,
+       4'h0,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       1'h0,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       1'h0,
+       parity_r0s1__111,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       305'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       2'h0,
+       parity_r0s1__161,
+       2'h0,
+       parity_r0s1__185,
+       7'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       11'h0,
+       parity_r0s1__91,
+       5'h0,
+       parity_r0s1__154,
+       2'h0,
+       parity_r0s1__153,
+       2'h0,
+       parity_r0s1__84,
+       1'h0,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       7'h0,
+       parity_r0s1__149,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       2'h0,
+       parity_r0s1__74,
+       1'h0,
+       parity_r0s1__72,
+       1'h0,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       2'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       2'h0,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       2'h0,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       1'h0,
+       parity_r0s1__194,
+       2'h0,
+       parity_r0s1__62,
+       4'h0,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       1'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       2'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       1'h0,
+       parity_r0s1__56,
+       2'h0,
+       parity_r0s1__172,
+       3'h0,
+       parity_r0s1__171,
+       3'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       1'h0,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       4'h0,
+       parity_r0s1__131,
+       2'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       3'h0,
+       parity_r0s1__37,
+       1'h0,
+       parity_r0s1__191,
+       2'h0,
+       parity_r0s1__36,
+       2'h0,
+       parity_r0s1__34,
+       3'h0,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       2'h0,
+       parity_r0s1__27,
+       1'h0,
+       parity_r0s1__168,
+       3'h0,
+       parity_r0s1__24,
+       3'h0,
+       parity_r0s1__167,
+       1'h0,
+       parity_r0s1__22,
+       1'h0,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       2'h0,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       2'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       3'h0,
+       parity_r0s1__165,
+       1'h0,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       3'h0,
+       parity_r0s1__115,
+       4'h0,
+       parity_r0s1__6,
+       1'h0,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       1'h0,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       304'h0},
+     ^{parity_r0s1__200,
+       1'h0,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       5'h0,
+       parity_r0s1__186,
+       1'h0,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       1'h0,
+       parity_r0s1__160,
+       1'h0,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       2'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       2'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       1'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       4'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       3'h0,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       1'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       1'h0,
+       parity_r0s1__205,
+       4'h0,
+       parity_r0s1__179,
+       1'h0,
+       parity_r0s1__78,
+       1'h0,
+       parity_r0s1__77,
+       2'h0,
+       parity_r0s1__147,
+       2'h0,
+       parity_r0s1__72,
+       1'h0,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       1'h0,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       2'h0,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       1'h0,
+       parity_r0s1__194,
+       parity_r0s1__175,
+       3'h0,
+       parity_r0s1__208,
+       3'h0,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       1'h0,
+       parity_r0s1__139,
+       1'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       4'h0,
+       parity_r0s1__172,
+       parity_r0s1__135,
+       1'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       1'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       2'h0,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       1'h0,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       2'h0,
+       parity_r0s1__169,
+       3'h0,
+       parity_r0s1__127,
+       2'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       4'h0,
+       parity_r0s1__125,
+       2'h0,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       1'h0,
+       parity_r0s1__123,
+       2'h0,
+       parity_r0s1__202,
+       2'h0,
+       parity_r0s1__122,
+       5'h0,
+       parity_r0s1__120,
+       2'h0,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       3'h0,
+       parity_r0s1__201,
+       2'h0,
+       parity_r0s1__117,
+       3'h0,
+       parity_r0s1__116,
+       1'h0,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       3'h0,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       3'h0,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       304'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       1'h0,
+       parity_r0s1__109,
+       1'h0,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       2'h0,
+       parity_r0s1__185,
+       1'h0,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       2'h0,
+       parity_r0s1__159,
+       1'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       2'h0,
+       parity_r0s1__96,
+       3'h0,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       1'h0,
+       parity_r0s1__183,
+       2'h0,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       1'h0,
+       parity_r0s1__197,
+       5'h0,
+       parity_r0s1__86,
+       3'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       2'h0,
+       parity_r0s1__205,
+       parity_r0s1__196,
+       3'h0,
+       parity_r0s1__179,
+       parity_r0s1__149,
+       4'h0,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       1'h0,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       1'h0,
+       parity_r0s1__145,
+       2'h0,
+       parity_r0s1__67,
+       1'h0,
+       parity_r0s1__66,
+       2'h0,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       1'h0,
+       parity_r0s1__194,
+       parity_r0s1__175,
+       parity_r0s1__141,
+       1'h0,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       3'h0,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       3'h0,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       2'h0,
+       parity_r0s1__136,
+       1'h0,
+       parity_r0s1__172,
+       parity_r0s1__135,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       1'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       1'h0,
+       parity_r0s1__50,
+       3'h0,
+       parity_r0s1__49,
+       4'h0,
+       parity_r0s1__45,
+       3'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       8'h0,
+       parity_r0s1__128,
+       1'h0,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       1'h0,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       2'h0,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       1'h0,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       2'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       2'h0,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       3'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       3'h0,
+       parity_r0s1__4,
+       3'h0,
+       parity_r0s1__163,
+       1'h0,
+       parity_r0s1__1,
+       304'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       1'h0,
+       parity_r0s1__108,
+       1'h0,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       2'h0,
+       parity_r0s1__160,
+       1'h0,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       2'h0,
+       parity_r0s1__99,
+       1'h0,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       2'h0,
+       parity_r0s1__95,
+       3'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       2'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       1'h0,
+       parity_r0s1__182,
+       5'h0,
+       parity_r0s1__85,
+       3'h0,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       2'h0,
+       parity_r0s1__196,
+       parity_r0s1__180,
+       3'h0,
+       parity_r0s1__149,
+       parity_r0s1__78,
+       4'h0,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       1'h0,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       2'h0,
+       parity_r0s1__144,
+       1'h0,
+       parity_r0s1__143,
+       2'h0,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       1'h0,
+       parity_r0s1__175,
+       parity_r0s1__141,
+       parity_r0s1__62,
+       1'h0,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       3'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       3'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       2'h0,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       1'h0,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       1'h0,
+       parity_r0s1__192,
+       3'h0,
+       parity_r0s1__48,
+       4'h0,
+       parity_r0s1__44,
+       3'h0,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       8'h0,
+       parity_r0s1__36,
+       1'h0,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       1'h0,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       2'h0,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       1'h0,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       2'h0,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       2'h0,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       3'h0,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       3'h0,
+       parity_r0s1__3,
+       3'h0,
+       parity_r0s1__110,
+       1'h0,
+       parity_r0s1,
+       303'h0},
+     ^{2'h0,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       1'h0,
+       parity_r0s1__107,
+       1'h0,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       2'h0,
+       parity_r0s1__102,
+       1'h0,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       2'h0,
+       parity_r0s1__158,
+       1'h0,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       2'h0,
+       parity_r0s1__94,
+       3'h0,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       2'h0,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       1'h0,
+       parity_r0s1__154,
+       5'h0,
+       parity_r0s1__84,
+       3'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       2'h0,
+       parity_r0s1__180,
+       parity_r0s1__150,
+       3'h0,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       4'h0,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       1'h0,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       1'h0,
+       parity_r0s1__68,
+       2'h0,
+       parity_r0s1__66,
+       1'h0,
+       parity_r0s1__65,
+       2'h0,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       1'h0,
+       parity_r0s1__141,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       1'h0,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       3'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       3'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       parity_r0s1__56,
+       2'h0,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       1'h0,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       1'h0,
+       parity_r0s1__170,
+       3'h0,
+       parity_r0s1__47,
+       4'h0,
+       parity_r0s1__43,
+       3'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       8'h0,
+       parity_r0s1__35,
+       1'h0,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       2'h0,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       1'h0,
+       parity_r0s1__118,
+       2'h0,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       2'h0,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       3'h0,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       3'h0,
+       parity_r0s1__111,
+       3'h0,
+       parity_r0s1__1,
+       304'h0},
+     ^{3'h0,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       1'h0,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       2'h0,
+       parity_r0s1__101,
+       1'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       2'h0,
+       parity_r0s1__98,
+       1'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       2'h0,
+       parity_r0s1__156,
+       3'h0,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       1'h0,
+       parity_r0s1__90,
+       2'h0,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       1'h0,
+       parity_r0s1__88,
+       5'h0,
+       parity_r0s1__83,
+       3'h0,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       parity_r0s1__205,
+       2'h0,
+       parity_r0s1__150,
+       parity_r0s1__79,
+       3'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       4'h0,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       1'h0,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       1'h0,
+       parity_r0s1__67,
+       2'h0,
+       parity_r0s1__143,
+       1'h0,
+       parity_r0s1__176,
+       2'h0,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       parity_r0s1__175,
+       1'h0,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       1'h0,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       3'h0,
+       parity_r0s1__173,
+       parity_r0s1__139,
+       3'h0,
+       parity_r0s1__137,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       2'h0,
+       parity_r0s1__135,
+       1'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       1'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       parity_r0s1__192,
+       1'h0,
+       parity_r0s1__132,
+       3'h0,
+       parity_r0s1__46,
+       4'h0,
+       parity_r0s1__42,
+       3'h0,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       8'h0,
+       parity_r0s1__127,
+       1'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       2'h0,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       1'h0,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       1'h0,
+       parity_r0s1__16,
+       2'h0,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       2'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       3'h0,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       3'h0,
+       parity_r0s1__2,
+       3'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       5'h0,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       1'h0,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       1'h0,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       1'h0,
+       parity_r0s1__101,
+       1'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       5'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       1'h0,
+       parity_r0s1__206,
+       1'h0,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       2'h0,
+       parity_r0s1__153,
+       1'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       3'h0,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       2'h0,
+       parity_r0s1__196,
+       2'h0,
+       parity_r0s1__79,
+       3'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       1'h0,
+       parity_r0s1__73,
+       3'h0,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       2'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       1'h0,
+       parity_r0s1__67,
+       2'h0,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       1'h0,
+       parity_r0s1__175,
+       parity_r0s1__141,
+       3'h0,
+       parity_r0s1__207,
+       1'h0,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       1'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       parity_r0s1__139,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       1'h0,
+       parity_r0s1__137,
+       parity_r0s1__56,
+       1'h0,
+       parity_r0s1__55,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       1'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       1'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       1'h0,
+       parity_r0s1__170,
+       1'h0,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       2'h0,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       2'h0,
+       parity_r0s1__129,
+       3'h0,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       4'h0,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       2'h0,
+       parity_r0s1__31,
+       2'h0,
+       parity_r0s1__28,
+       1'h0,
+       parity_r0s1__27,
+       2'h0,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       1'h0,
+       parity_r0s1__24,
+       2'h0,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       2'h0,
+       parity_r0s1__20,
+       4'h0,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       3'h0,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       1'h0,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       3'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       3'h0,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       4'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       2'h0,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       2'h0,
+       parity_r0s1__103,
+       2'h0,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       1'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       1'h0,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       2'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       2'h0,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       1'h0,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       5'h0,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       1'h0,
+       parity_r0s1__205,
+       1'h0,
+       parity_r0s1__180,
+       5'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       1'h0,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       1'h0,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       1'h0,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       1'h0,
+       parity_r0s1__67,
+       2'h0,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       1'h0,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       2'h0,
+       parity_r0s1__141,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       1'h0,
+       parity_r0s1__204,
+       1'h0,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       1'h0,
+       parity_r0s1__139,
+       parity_r0s1__58,
+       1'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       parity_r0s1__56,
+       3'h0,
+       parity_r0s1__135,
+       4'h0,
+       parity_r0s1__52,
+       1'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       2'h0,
+       parity_r0s1__132,
+       6'h0,
+       parity_r0s1__44,
+       4'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       1'h0,
+       parity_r0s1__191,
+       3'h0,
+       parity_r0s1__35,
+       1'h0,
+       parity_r0s1__34,
+       2'h0,
+       parity_r0s1__126,
+       2'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       3'h0,
+       parity_r0s1__168,
+       1'h0,
+       parity_r0s1__25,
+       3'h0,
+       parity_r0s1__202,
+       1'h0,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       2'h0,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       1'h0,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       2'h0,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       1'h0,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       1'h0,
+       parity_r0s1__11,
+       1'h0,
+       parity_r0s1__10,
+       3'h0,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       2'h0,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       3'h0,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       2'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       1'h0,
+       parity_r0s1__108,
+       3'h0,
+       parity_r0s1__104,
+       6'h0,
+       parity_r0s1__102,
+       2'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       3'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       5'h0,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       2'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       1'h0,
+       parity_r0s1__88,
+       2'h0,
+       parity_r0s1__86,
+       2'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       2'h0,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       1'h0,
+       parity_r0s1__205,
+       parity_r0s1__196,
+       1'h0,
+       parity_r0s1__150,
+       1'h0,
+       parity_r0s1__179,
+       2'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       4'h0,
+       parity_r0s1__71,
+       1'h0,
+       parity_r0s1__178,
+       1'h0,
+       parity_r0s1__70,
+       1'h0,
+       parity_r0s1__145,
+       2'h0,
+       parity_r0s1__67,
+       2'h0,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       2'h0,
+       parity_r0s1__64,
+       4'h0,
+       parity_r0s1__62,
+       2'h0,
+       parity_r0s1__207,
+       1'h0,
+       parity_r0s1__193,
+       1'h0,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       3'h0,
+       parity_r0s1__58,
+       3'h0,
+       parity_r0s1__56,
+       2'h0,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       3'h0,
+       parity_r0s1__133,
+       parity_r0s1__50,
+       3'h0,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       1'h0,
+       parity_r0s1__44,
+       1'h0,
+       parity_r0s1__42,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       5'h0,
+       parity_r0s1__169,
+       2'h0,
+       parity_r0s1__35,
+       3'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       3'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       3'h0,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       1'h0,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       2'h0,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       2'h0,
+       parity_r0s1__15,
+       3'h0,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       1'h0,
+       parity_r0s1__11,
+       4'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       1'h0,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       2'h0,
+       parity_r0s1__110,
+       1'h0,
+       parity_r0s1,
+       303'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       1'h0,
+       parity_r0s1__107,
+       3'h0,
+       parity_r0s1__186,
+       6'h0,
+       parity_r0s1__101,
+       2'h0,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       parity_r0s1__158,
+       3'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       5'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       2'h0,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       1'h0,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       2'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       1'h0,
+       parity_r0s1__196,
+       parity_r0s1__180,
+       1'h0,
+       parity_r0s1__79,
+       1'h0,
+       parity_r0s1__149,
+       2'h0,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       1'h0,
+       parity_r0s1__147,
+       4'h0,
+       parity_r0s1__195,
+       1'h0,
+       parity_r0s1__146,
+       1'h0,
+       parity_r0s1__177,
+       1'h0,
+       parity_r0s1__69,
+       2'h0,
+       parity_r0s1__144,
+       2'h0,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       2'h0,
+       parity_r0s1__63,
+       4'h0,
+       parity_r0s1__61,
+       2'h0,
+       parity_r0s1__204,
+       1'h0,
+       parity_r0s1__174,
+       1'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       3'h0,
+       parity_r0s1__138,
+       3'h0,
+       parity_r0s1__136,
+       2'h0,
+       parity_r0s1__135,
+       1'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       3'h0,
+       parity_r0s1__50,
+       parity_r0s1__192,
+       3'h0,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       1'h0,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       5'h0,
+       parity_r0s1__128,
+       2'h0,
+       parity_r0s1__127,
+       3'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       3'h0,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       3'h0,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       1'h0,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       2'h0,
+       parity_r0s1__19,
+       1'h0,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       1'h0,
+       parity_r0s1__118,
+       2'h0,
+       parity_r0s1__14,
+       3'h0,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       1'h0,
+       parity_r0s1__116,
+       4'h0,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       parity_r0s1__2,
+       2'h0,
+       parity_r0s1__1,
+       304'h0},
+     ^{parity_r0s1__200,
+       1'h0,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       1'h0,
+       parity_r0s1__107,
+       1'h0,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       parity_r0s1__186,
+       parity_r0s1__161,
+       1'h0,
+       parity_r0s1__199,
+       3'h0,
+       parity_r0s1__101,
+       1'h0,
+       parity_r0s1__184,
+       1'h0,
+       parity_r0s1__99,
+       1'h0,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       2'h0,
+       parity_r0s1__156,
+       1'h0,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       2'h0,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       2'h0,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       4'h0,
+       parity_r0s1__180,
+       parity_r0s1__150,
+       3'h0,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       3'h0,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       parity_r0s1__178,
+       1'h0,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       2'h0,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       2'h0,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       4'h0,
+       parity_r0s1__61,
+       3'h0,
+       parity_r0s1__193,
+       1'h0,
+       parity_r0s1__140,
+       5'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       1'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       parity_r0s1__133,
+       2'h0,
+       parity_r0s1__170,
+       2'h0,
+       parity_r0s1__48,
+       3'h0,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       4'h0,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       3'h0,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       5'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       2'h0,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       2'h0,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       3'h0,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       4'h0,
+       parity_r0s1__13,
+       2'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       2'h0,
+       parity_r0s1__2,
+       307'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       1'h0,
+       parity_r0s1__109,
+       1'h0,
+       parity_r0s1__107,
+       1'h0,
+       parity_r0s1__105,
+       2'h0,
+       parity_r0s1__161,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       2'h0,
+       parity_r0s1__101,
+       1'h0,
+       parity_r0s1__184,
+       parity_r0s1__159,
+       4'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       1'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       1'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       1'h0,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       3'h0,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       1'h0,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       1'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       parity_r0s1__205,
+       2'h0,
+       parity_r0s1__150,
+       parity_r0s1__79,
+       parity_r0s1__179,
+       3'h0,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       4'h0,
+       parity_r0s1__178,
+       parity_r0s1__146,
+       2'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       1'h0,
+       parity_r0s1__66,
+       1'h0,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       1'h0,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       4'h0,
+       parity_r0s1__61,
+       4'h0,
+       parity_r0s1__174,
+       1'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       2'h0,
+       parity_r0s1__138,
+       parity_r0s1__57,
+       1'h0,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       4'h0,
+       parity_r0s1__52,
+       2'h0,
+       parity_r0s1__50,
+       parity_r0s1__192,
+       1'h0,
+       parity_r0s1__132,
+       1'h0,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       2'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       2'h0,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       1'h0,
+       parity_r0s1__191,
+       5'h0,
+       parity_r0s1__34,
+       3'h0,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       1'h0,
+       parity_r0s1__26,
+       1'h0,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       2'h0,
+       parity_r0s1__23,
+       1'h0,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       5'h0,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       1'h0,
+       parity_r0s1__16,
+       8'h0,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       4'h0,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       1'h0,
+       parity_r0s1__111,
+       4'h0,
+       parity_r0s1,
+       303'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       1'h0,
+       parity_r0s1__108,
+       1'h0,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       2'h0,
+       parity_r0s1__103,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       2'h0,
+       parity_r0s1__100,
+       1'h0,
+       parity_r0s1__159,
+       parity_r0s1__99,
+       4'h0,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       1'h0,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       1'h0,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       1'h0,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       3'h0,
+       parity_r0s1__84,
+       1'h0,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       1'h0,
+       parity_r0s1__80,
+       parity_r0s1__205,
+       parity_r0s1__196,
+       2'h0,
+       parity_r0s1__79,
+       parity_r0s1__179,
+       parity_r0s1__149,
+       3'h0,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       4'h0,
+       parity_r0s1__146,
+       parity_r0s1__70,
+       2'h0,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       1'h0,
+       parity_r0s1__143,
+       1'h0,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       1'h0,
+       parity_r0s1__63,
+       parity_r0s1__194,
+       4'h0,
+       parity_r0s1__208,
+       4'h0,
+       parity_r0s1__140,
+       1'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       parity_r0s1__139,
+       2'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       parity_r0s1__172,
+       1'h0,
+       parity_r0s1__54,
+       4'h0,
+       parity_r0s1__51,
+       2'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       1'h0,
+       parity_r0s1__49,
+       1'h0,
+       parity_r0s1__47,
+       1'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       2'h0,
+       parity_r0s1__42,
+       1'h0,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       2'h0,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       1'h0,
+       parity_r0s1__169,
+       5'h0,
+       parity_r0s1__33,
+       3'h0,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       1'h0,
+       parity_r0s1__168,
+       1'h0,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       2'h0,
+       parity_r0s1__202,
+       1'h0,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       5'h0,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       1'h0,
+       parity_r0s1__15,
+       8'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       4'h0,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       1'h0,
+       parity_r0s1__2,
+       307'h0},
+     ^{parity_r0s1__200,
+       1'h0,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       1'h0,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       4'h0,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       2'h0,
+       parity_r0s1__99,
+       2'h0,
+       parity_r0s1__157,
+       1'h0,
+       parity_r0s1__96,
+       2'h0,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       2'h0,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       2'h0,
+       parity_r0s1__197,
+       1'h0,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       3'h0,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       1'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       2'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       1'h0,
+       parity_r0s1__196,
+       parity_r0s1__180,
+       3'h0,
+       parity_r0s1__149,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       1'h0,
+       parity_r0s1__76,
+       2'h0,
+       parity_r0s1__74,
+       2'h0,
+       parity_r0s1__71,
+       parity_r0s1__195,
+       2'h0,
+       parity_r0s1__70,
+       6'h0,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       1'h0,
+       parity_r0s1__175,
+       2'h0,
+       parity_r0s1__61,
+       parity_r0s1__208,
+       parity_r0s1__207,
+       4'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       1'h0,
+       parity_r0s1__139,
+       parity_r0s1__58,
+       parity_r0s1__138,
+       2'h0,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       parity_r0s1__55,
+       1'h0,
+       parity_r0s1__135,
+       2'h0,
+       parity_r0s1__171,
+       2'h0,
+       parity_r0s1__51,
+       2'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       2'h0,
+       parity_r0s1__47,
+       1'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       3'h0,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       2'h0,
+       parity_r0s1__191,
+       1'h0,
+       parity_r0s1__128,
+       1'h0,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       1'h0,
+       parity_r0s1__33,
+       1'h0,
+       parity_r0s1__126,
+       1'h0,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       1'h0,
+       parity_r0s1__27,
+       1'h0,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       2'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       parity_r0s1__190,
+       1'h0,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       1'h0,
+       parity_r0s1__21,
+       1'h0,
+       parity_r0s1__19,
+       parity_r0s1__120,
+       1'h0,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       2'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       1'h0,
+       parity_r0s1__201,
+       4'h0,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       3'h0,
+       parity_r0s1__164,
+       3'h0,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       5'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       1'h0,
+       parity_r0s1__109,
+       2'h0,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       3'h0,
+       parity_r0s1__199,
+       1'h0,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       7'h0,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       1'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       1'h0,
+       parity_r0s1__198,
+       1'h0,
+       parity_r0s1__155,
+       3'h0,
+       parity_r0s1__206,
+       1'h0,
+       parity_r0s1__182,
+       1'h0,
+       parity_r0s1__88,
+       1'h0,
+       parity_r0s1__153,
+       1'h0,
+       parity_r0s1__85,
+       2'h0,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       4'h0,
+       parity_r0s1__180,
+       parity_r0s1__150,
+       1'h0,
+       parity_r0s1__179,
+       1'h0,
+       parity_r0s1__78,
+       1'h0,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       1'h0,
+       parity_r0s1__147,
+       2'h0,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       1'h0,
+       parity_r0s1__178,
+       5'h0,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       parity_r0s1__144,
+       2'h0,
+       parity_r0s1__65,
+       1'h0,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       3'h0,
+       parity_r0s1__141,
+       1'h0,
+       parity_r0s1__61,
+       1'h0,
+       parity_r0s1__207,
+       parity_r0s1__204,
+       7'h0,
+       parity_r0s1__58,
+       1'h0,
+       parity_r0s1__57,
+       parity_r0s1__137,
+       2'h0,
+       parity_r0s1__55,
+       2'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       1'h0,
+       parity_r0s1__51,
+       2'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       1'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       3'h0,
+       parity_r0s1__129,
+       4'h0,
+       parity_r0s1__203,
+       1'h0,
+       parity_r0s1__169,
+       1'h0,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       1'h0,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       1'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       3'h0,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       3'h0,
+       parity_r0s1__190,
+       parity_r0s1__167,
+       1'h0,
+       parity_r0s1__22,
+       3'h0,
+       parity_r0s1__19,
+       1'h0,
+       parity_r0s1__18,
+       parity_r0s1__189,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       3'h0,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       3'h0,
+       parity_r0s1__12,
+       2'h0,
+       parity_r0s1__10,
+       4'h0,
+       parity_r0s1__114,
+       1'h0,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       4'h0,
+       parity_r0s1__163,
+       2'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       2'h0,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       1'h0,
+       parity_r0s1__104,
+       3'h0,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       1'h0,
+       parity_r0s1__102,
+       1'h0,
+       parity_r0s1__100,
+       parity_r0s1__184,
+       2'h0,
+       parity_r0s1__158,
+       1'h0,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       2'h0,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       1'h0,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       1'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       parity_r0s1__206,
+       parity_r0s1__197,
+       1'h0,
+       parity_r0s1__154,
+       2'h0,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       1'h0,
+       parity_r0s1__83,
+       parity_r0s1__181,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       1'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       parity_r0s1__205,
+       2'h0,
+       parity_r0s1__150,
+       parity_r0s1__79,
+       parity_r0s1__179,
+       parity_r0s1__149,
+       5'h0,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       3'h0,
+       parity_r0s1__146,
+       1'h0,
+       parity_r0s1__177,
+       2'h0,
+       parity_r0s1__68,
+       2'h0,
+       parity_r0s1__66,
+       parity_r0s1__143,
+       3'h0,
+       parity_r0s1__64,
+       1'h0,
+       parity_r0s1__194,
+       2'h0,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       2'h0,
+       parity_r0s1__204,
+       parity_r0s1__193,
+       3'h0,
+       parity_r0s1__59,
+       parity_r0s1__173,
+       5'h0,
+       parity_r0s1__56,
+       parity_r0s1__136,
+       6'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       2'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       3'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       parity_r0s1__203,
+       parity_r0s1__191,
+       1'h0,
+       parity_r0s1__128,
+       6'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       2'h0,
+       parity_r0s1__28,
+       2'h0,
+       parity_r0s1__26,
+       parity_r0s1__168,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       1'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       parity_r0s1__202,
+       1'h0,
+       parity_r0s1__167,
+       parity_r0s1__122,
+       3'h0,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       3'h0,
+       parity_r0s1__166,
+       parity_r0s1__119,
+       2'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       parity_r0s1__201,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       2'h0,
+       parity_r0s1__12,
+       1'h0,
+       parity_r0s1__116,
+       3'h0,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       parity_r0s1__114,
+       parity_r0s1__6,
+       parity_r0s1__164,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       parity_r0s1__111,
+       1'h0,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       1'h0,
+       parity_r0s1,
+       303'h0},
+     ^{parity_r0s1__200,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       2'h0,
+       parity_r0s1__104,
+       3'h0,
+       parity_r0s1__199,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       2'h0,
+       parity_r0s1__100,
+       1'h0,
+       parity_r0s1__159,
+       1'h0,
+       parity_r0s1__158,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       1'h0,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       3'h0,
+       parity_r0s1__198,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       4'h0,
+       parity_r0s1__197,
+       parity_r0s1__182,
+       1'h0,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       2'h0,
+       parity_r0s1__83,
+       1'h0,
+       parity_r0s1__152,
+       parity_r0s1__82,
+       4'h0,
+       parity_r0s1__196,
+       2'h0,
+       parity_r0s1__79,
+       1'h0,
+       parity_r0s1__149,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       1'h0,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       3'h0,
+       parity_r0s1__195,
+       2'h0,
+       parity_r0s1__70,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       1'h0,
+       parity_r0s1__68,
+       1'h0,
+       parity_r0s1__144,
+       2'h0,
+       parity_r0s1__65,
+       parity_r0s1__176,
+       3'h0,
+       parity_r0s1__194,
+       parity_r0s1__175,
+       6'h0,
+       parity_r0s1__193,
+       parity_r0s1__174,
+       2'h0,
+       parity_r0s1__59,
+       1'h0,
+       parity_r0s1__139,
+       1'h0,
+       parity_r0s1__138,
+       1'h0,
+       parity_r0s1__137,
+       2'h0,
+       parity_r0s1__55,
+       parity_r0s1__172,
+       2'h0,
+       parity_r0s1__53,
+       parity_r0s1__171,
+       1'h0,
+       parity_r0s1__52,
+       3'h0,
+       parity_r0s1__192,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       1'h0,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       1'h0,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       4'h0,
+       parity_r0s1__191,
+       parity_r0s1__169,
+       1'h0,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       1'h0,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       1'h0,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       2'h0,
+       parity_r0s1__26,
+       1'h0,
+       parity_r0s1__124,
+       parity_r0s1__25,
+       4'h0,
+       parity_r0s1__190,
+       1'h0,
+       parity_r0s1__122,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       1'h0,
+       parity_r0s1__20,
+       3'h0,
+       parity_r0s1__189,
+       1'h0,
+       parity_r0s1__119,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       4'h0,
+       parity_r0s1__188,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       1'h0,
+       parity_r0s1__12,
+       1'h0,
+       parity_r0s1__116,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       1'h0,
+       parity_r0s1__8,
+       2'h0,
+       parity_r0s1__6,
+       1'h0,
+       parity_r0s1__113,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       2'h0,
+       parity_r0s1__2,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0},
+     ^{1'h0,
+       parity_r0s1__187,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       2'h0,
+       parity_r0s1__186,
+       3'h0,
+       parity_r0s1__185,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       2'h0,
+       parity_r0s1__184,
+       1'h0,
+       parity_r0s1__99,
+       1'h0,
+       parity_r0s1__98,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       1'h0,
+       parity_r0s1__94,
+       parity_r0s1__156,
+       3'h0,
+       parity_r0s1__183,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       4'h0,
+       parity_r0s1__182,
+       parity_r0s1__154,
+       1'h0,
+       parity_r0s1__87,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       2'h0,
+       parity_r0s1__181,
+       1'h0,
+       parity_r0s1__82,
+       parity_r0s1__151,
+       4'h0,
+       parity_r0s1__180,
+       2'h0,
+       parity_r0s1__179,
+       1'h0,
+       parity_r0s1__78,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       1'h0,
+       parity_r0s1__75,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       3'h0,
+       parity_r0s1__178,
+       2'h0,
+       parity_r0s1__177,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       1'h0,
+       parity_r0s1__67,
+       1'h0,
+       parity_r0s1__66,
+       2'h0,
+       parity_r0s1__176,
+       parity_r0s1__142,
+       3'h0,
+       parity_r0s1__175,
+       parity_r0s1__141,
+       6'h0,
+       parity_r0s1__174,
+       parity_r0s1__140,
+       2'h0,
+       parity_r0s1__173,
+       1'h0,
+       parity_r0s1__58,
+       1'h0,
+       parity_r0s1__57,
+       1'h0,
+       parity_r0s1__56,
+       2'h0,
+       parity_r0s1__172,
+       parity_r0s1__135,
+       2'h0,
+       parity_r0s1__171,
+       parity_r0s1__134,
+       1'h0,
+       parity_r0s1__51,
+       3'h0,
+       parity_r0s1__170,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       1'h0,
+       parity_r0s1__46,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       1'h0,
+       parity_r0s1__42,
+       1'h0,
+       parity_r0s1__41,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       4'h0,
+       parity_r0s1__169,
+       parity_r0s1__128,
+       1'h0,
+       parity_r0s1__35,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       1'h0,
+       parity_r0s1__32,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       1'h0,
+       parity_r0s1__28,
+       parity_r0s1__125,
+       2'h0,
+       parity_r0s1__168,
+       1'h0,
+       parity_r0s1__25,
+       parity_r0s1__123,
+       4'h0,
+       parity_r0s1__167,
+       1'h0,
+       parity_r0s1__22,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       1'h0,
+       parity_r0s1__19,
+       3'h0,
+       parity_r0s1__166,
+       1'h0,
+       parity_r0s1__17,
+       parity_r0s1__118,
+       parity_r0s1__16,
+       4'h0,
+       parity_r0s1__165,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       1'h0,
+       parity_r0s1__11,
+       1'h0,
+       parity_r0s1__10,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       1'h0,
+       parity_r0s1__7,
+       2'h0,
+       parity_r0s1__164,
+       1'h0,
+       parity_r0s1__5,
+       parity_r0s1__112,
+       1'h0,
+       parity_r0s1__3,
+       2'h0,
+       parity_r0s1__163,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0},
+     ^{2'h0,
+       parity_r0s1__162,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       2'h0,
+       parity_r0s1__161,
+       3'h0,
+       parity_r0s1__160,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       2'h0,
+       parity_r0s1__159,
+       1'h0,
+       parity_r0s1__158,
+       1'h0,
+       parity_r0s1__157,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       1'h0,
+       parity_r0s1__156,
+       parity_r0s1__93,
+       3'h0,
+       parity_r0s1__155,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       4'h0,
+       parity_r0s1__154,
+       parity_r0s1__88,
+       1'h0,
+       parity_r0s1__153,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       2'h0,
+       parity_r0s1__152,
+       1'h0,
+       parity_r0s1__151,
+       parity_r0s1__81,
+       4'h0,
+       parity_r0s1__150,
+       2'h0,
+       parity_r0s1__149,
+       1'h0,
+       parity_r0s1__148,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       1'h0,
+       parity_r0s1__147,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       3'h0,
+       parity_r0s1__146,
+       2'h0,
+       parity_r0s1__145,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       1'h0,
+       parity_r0s1__144,
+       1'h0,
+       parity_r0s1__143,
+       2'h0,
+       parity_r0s1__142,
+       parity_r0s1__64,
+       3'h0,
+       parity_r0s1__141,
+       parity_r0s1__62,
+       6'h0,
+       parity_r0s1__140,
+       parity_r0s1__60,
+       2'h0,
+       parity_r0s1__139,
+       1'h0,
+       parity_r0s1__138,
+       1'h0,
+       parity_r0s1__137,
+       1'h0,
+       parity_r0s1__136,
+       2'h0,
+       parity_r0s1__135,
+       parity_r0s1__54,
+       2'h0,
+       parity_r0s1__134,
+       parity_r0s1__52,
+       1'h0,
+       parity_r0s1__133,
+       3'h0,
+       parity_r0s1__132,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       1'h0,
+       parity_r0s1__131,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       1'h0,
+       parity_r0s1__130,
+       1'h0,
+       parity_r0s1__129,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       4'h0,
+       parity_r0s1__128,
+       parity_r0s1__36,
+       1'h0,
+       parity_r0s1__127,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       1'h0,
+       parity_r0s1__126,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       1'h0,
+       parity_r0s1__125,
+       parity_r0s1__27,
+       2'h0,
+       parity_r0s1__124,
+       1'h0,
+       parity_r0s1__123,
+       parity_r0s1__24,
+       4'h0,
+       parity_r0s1__122,
+       1'h0,
+       parity_r0s1__121,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       1'h0,
+       parity_r0s1__120,
+       3'h0,
+       parity_r0s1__119,
+       1'h0,
+       parity_r0s1__118,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       4'h0,
+       parity_r0s1__117,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       1'h0,
+       parity_r0s1__116,
+       1'h0,
+       parity_r0s1__115,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       1'h0,
+       parity_r0s1__114,
+       2'h0,
+       parity_r0s1__113,
+       1'h0,
+       parity_r0s1__112,
+       parity_r0s1__4,
+       1'h0,
+       parity_r0s1__111,
+       2'h0,
+       parity_r0s1__110,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0},
+     ^{3'h0,
+       parity_r0s1__109,
+       parity_r0s1__108,
+       parity_r0s1__107,
+       parity_r0s1__106,
+       parity_r0s1__105,
+       parity_r0s1__104,
+       2'h0,
+       parity_r0s1__103,
+       3'h0,
+       parity_r0s1__102,
+       parity_r0s1__101,
+       parity_r0s1__100,
+       2'h0,
+       parity_r0s1__99,
+       1'h0,
+       parity_r0s1__98,
+       1'h0,
+       parity_r0s1__97,
+       parity_r0s1__96,
+       parity_r0s1__95,
+       parity_r0s1__94,
+       1'h0,
+       parity_r0s1__93,
+       parity_r0s1__92,
+       3'h0,
+       parity_r0s1__91,
+       parity_r0s1__90,
+       parity_r0s1__89,
+       4'h0,
+       parity_r0s1__88,
+       parity_r0s1__87,
+       1'h0,
+       parity_r0s1__86,
+       parity_r0s1__85,
+       parity_r0s1__84,
+       parity_r0s1__83,
+       2'h0,
+       parity_r0s1__82,
+       1'h0,
+       parity_r0s1__81,
+       parity_r0s1__80,
+       4'h0,
+       parity_r0s1__79,
+       2'h0,
+       parity_r0s1__78,
+       1'h0,
+       parity_r0s1__77,
+       parity_r0s1__76,
+       parity_r0s1__75,
+       1'h0,
+       parity_r0s1__74,
+       parity_r0s1__73,
+       parity_r0s1__72,
+       parity_r0s1__71,
+       3'h0,
+       parity_r0s1__70,
+       2'h0,
+       parity_r0s1__69,
+       parity_r0s1__68,
+       parity_r0s1__67,
+       1'h0,
+       parity_r0s1__66,
+       1'h0,
+       parity_r0s1__65,
+       2'h0,
+       parity_r0s1__64,
+       parity_r0s1__63,
+       3'h0,
+       parity_r0s1__62,
+       parity_r0s1__61,
+       6'h0,
+       parity_r0s1__60,
+       parity_r0s1__59,
+       2'h0,
+       parity_r0s1__58,
+       1'h0,
+       parity_r0s1__57,
+       1'h0,
+       parity_r0s1__56,
+       1'h0,
+       parity_r0s1__55,
+       2'h0,
+       parity_r0s1__54,
+       parity_r0s1__53,
+       2'h0,
+       parity_r0s1__52,
+       parity_r0s1__51,
+       1'h0,
+       parity_r0s1__50,
+       3'h0,
+       parity_r0s1__49,
+       parity_r0s1__48,
+       parity_r0s1__47,
+       parity_r0s1__46,
+       1'h0,
+       parity_r0s1__45,
+       parity_r0s1__44,
+       parity_r0s1__43,
+       parity_r0s1__42,
+       1'h0,
+       parity_r0s1__41,
+       1'h0,
+       parity_r0s1__40,
+       parity_r0s1__39,
+       parity_r0s1__38,
+       parity_r0s1__37,
+       4'h0,
+       parity_r0s1__36,
+       parity_r0s1__35,
+       1'h0,
+       parity_r0s1__34,
+       parity_r0s1__33,
+       parity_r0s1__32,
+       1'h0,
+       parity_r0s1__31,
+       parity_r0s1__30,
+       parity_r0s1__29,
+       parity_r0s1__28,
+       1'h0,
+       parity_r0s1__27,
+       parity_r0s1__26,
+       2'h0,
+       parity_r0s1__25,
+       1'h0,
+       parity_r0s1__24,
+       parity_r0s1__23,
+       4'h0,
+       parity_r0s1__22,
+       1'h0,
+       parity_r0s1__21,
+       parity_r0s1__20,
+       parity_r0s1__19,
+       1'h0,
+       parity_r0s1__18,
+       3'h0,
+       parity_r0s1__17,
+       1'h0,
+       parity_r0s1__16,
+       parity_r0s1__15,
+       parity_r0s1__14,
+       4'h0,
+       parity_r0s1__13,
+       parity_r0s1__12,
+       parity_r0s1__11,
+       1'h0,
+       parity_r0s1__10,
+       1'h0,
+       parity_r0s1__9,
+       parity_r0s1__8,
+       parity_r0s1__7,
+       1'h0,
+       parity_r0s1__6,
+       2'h0,
+       parity_r0s1__5,
+       1'h0,
+       parity_r0s1__4,
+       parity_r0s1__3,
+       1'h0,
+       parity_r0s1__2,
+       2'h0,
+       parity_r0s1__1,
+       parity_r0s1,
+       303'h0}};
+  wire [31:0]  _GEN_251 = _GEN_250 ^ _GEN_249;
+  wire         _GEN_252 = _GEN_251 != 32'hB798B438;
+  wire         _GEN_253 = brmerge93_r0s2 | v1242_r0s2;
+  wire         _GEN_254 = xor_r0s2 | _GEN_253 & cmp_i3524_not_r0s2;
+  wire         _GEN_255 = in_dout[71:64] == 8'h1;
+  wire         _GEN_256 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_255);
+  wire         _GEN_257 = and_r0s2__1 & ~_GEN_253;
+  wire         _GEN_258 = in_r0s2[191:160] == {16'h0, mul_i1607_r0s2, 6'h0};
+  wire         _GEN_259 = ~_GEN_254 & ~_GEN_257 & _GEN_258;
+  wire         _GEN_260 = ~_GEN_239 & ~_GEN_240;
+  wire [15:0]  _GEN_261 = {6'h0, mul_i1607_r0s2};
+  wire [15:0]  _GEN_262 = mul_i18643964_r0s4 + 16'hF;
+  wire [8:0]   _GEN_263 = mul_i1750_r0s2 + 9'h1F;
+  wire [3:0]   _GEN_264 = or_cond89_not_r0s2 ? _GEN_263[8:5] : conv_i3039_r0s2;
+  wire         _GEN_265 = in_dout[63:56] == 8'h2;
+  wire [15:0]  _GEN_266 = mul_i1864_r0s4 + 16'hF;
+  wire [25:0]  _GEN_267 = {13'h0, select_r0s5};
+  wire         _GEN_268 = cmp_i3664_not3972_r0s5 & in_r0s5[223:198] == _GEN_267;
+  wire         _GEN_269 = and_r0s5 & _GEN_268;
+  wire         _GEN_270 = _GEN_259 & in_r0s2[223:198] < {16'h0, mul_i1607_r0s2};
+  wire         _GEN_271 = in_r0s5[223:198] < _GEN_267;
+  wire         _GEN_272 = _GEN_269 | and_r0s5__1 & ~_GEN_271;
+  wire         _GEN_273 = _GEN_243 & _GEN_244;
+  wire         _GEN_274 = and_r0s5__2 & _GEN_268 | and_r0s5__3 & ~_GEN_271;
+  wire         _GEN_275 = xor_r0s5 & _GEN_268;
+  wire         _GEN_276 = or_r0s5 | cmp_i3386_r0s5 & _GEN_271 | xor_r0s5 & ~_GEN_268;
+  wire [31:0]  _GEN_277 = xor_r0s1__3 ? _GEN_251 : 32'hFFFFFFFF;
+  wire [31:0]  _GEN_278 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
+  wire         _GEN_279 = ~started | in_dout[576];
+  wire         _GEN_280 = ~started | _GEN_5;
+  wire [5:0]   _GEN_281 =
+    {in_dout[208], 1'h0, in_dout[13], in_dout[38], in_dout[53], ^_GEN_123};
+  wire [5:0]   _GEN_282 = {in_dout[118], 4'h0, in_dout[53]};
+  wire [5:0]   _GEN_283 =
+    {in_dout[273], in_dout[64], ^_GEN_122, ^_GEN_54, ^_GEN_282, ^_GEN_281};
+  wire [5:0]   _GEN_284 = {in_dout[183], 2'h0, in_dout[13], in_dout[28], ^_GEN_282};
+  wire [5:0]   _GEN_285 =
+    {in_dout[223], in_dout[14], in_dout[28], in_dout[53], ^_GEN_10, ^_GEN_186};
+  wire [5:0]   _GEN_286 =
+    {in_dout[262], in_dout[53], ^_GEN_131, ^_GEN_49, ^_GEN_137, ^_GEN_150};
+  wire [5:0]   _GEN_287 =
+    {in_dout[288], ^_GEN_174, ^_GEN_184, ^_GEN_282, ^_GEN_13, ^_GEN_285};
+  wire [5:0]   _GEN_288 =
+    {in_dout[248], in_dout[39], in_dout[53], ^_GEN_122, ^_GEN_184, ^_GEN_284};
+  wire [9:0]   _GEN_289 = {2'h0, in_dout[63:56]} - 10'h3;
+  wire [4:0]   _GEN_290 = {2'h0, in_dout[50:48]} - 5'h2;
+  wire [4:0]   _GEN_291 = {1'h0, in_dout[120:117]} + 5'h1;
+  wire [6:0]   _GEN_292 = in_dout[102:96] + 7'h3F;
+  wire [8:0]   _GEN_293 = {1'h0, {4'h0, _GEN_264} * 8'h9} + 9'hF;
   always_ff @(posedge clk) begin
     if (_GEN_5)
       first_0_r0s1 <= first_0_r0;
@@ -868,7 +6381,7 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_0)
       first_0_r0s6 <= first_0_r0s5;
     if (_GEN_5)
-      and_r0s1 <= ~_GEN_17 & _GEN_20;
+      and_r0s1 <= ~_GEN_242 & _GEN_245;
     if (_GEN_4)
       and_r0s2 <= and_r0s1;
     if (_GEN_3)
@@ -878,3450 +6391,342 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       and_r0s5 <= and_r0s4;
     if (_GEN_5)
-      xor_r0s1 <= ~_GEN_21;
+      xor_r0s1 <= ~_GEN_246;
     if (_GEN_4)
       xor_r0s2 <= xor_r0s1;
-    if (_GEN_3)
-      xor_r0s3 <= xor_r0s2;
-    if (_GEN_2)
-      xor_r0s4 <= xor_r0s3;
     if (_GEN_5) begin
-      or_r0s1 <= (|(in_dout[55:54])) | _GEN_22;
-      v121_r0s1 <= _GEN_6[5:0];
-      v121_r0s1__1 <= _GEN_6[36:35];
+      or_r0s1 <= (|(in_dout[55:54])) | _GEN_247;
+      v1239_r0s1 <= _GEN_6[5:0];
+      v1239_r0s1__1 <= _GEN_6[36:35];
+      parity_r0s1 <= ^{in_dout[303], ^_GEN_14, ^_GEN_7, ^_GEN_13, ^_GEN_12, ^_GEN_11};
+      parity_r0s1__1 <= ^{in_dout[304], ^_GEN_22, ^_GEN_15, ^_GEN_21, ^_GEN_20, ^_GEN_19};
+      parity_r0s1__2 <= ^{in_dout[307], ^_GEN_30, ^_GEN_23, ^_GEN_29, ^_GEN_28, ^_GEN_27};
+      parity_r0s1__3 <= ^{in_dout[309], ^_GEN_38, ^_GEN_31, ^_GEN_37, ^_GEN_36, ^_GEN_35};
+      parity_r0s1__4 <= ^{in_dout[310], ^_GEN_46, ^_GEN_39, ^_GEN_45, ^_GEN_44, ^_GEN_43};
+      parity_r0s1__5 <= ^{in_dout[312], ^_GEN_54, ^_GEN_47, ^_GEN_53, ^_GEN_52, ^_GEN_51};
+      parity_r0s1__6 <= ^{in_dout[315], ^_GEN_61, ^_GEN_55, ^_GEN_60, ^_GEN_59, ^_GEN_58};
+      parity_r0s1__7 <= ^{in_dout[317], ^_GEN_7, ^_GEN_62, ^_GEN_68, ^_GEN_67, ^_GEN_66};
+      parity_r0s1__8 <= ^{in_dout[318], ^_GEN_15, ^_GEN_69, ^_GEN_12, ^_GEN_72, ^_GEN_71};
+      parity_r0s1__9 <= ^{in_dout[319], ^_GEN_78, ^_GEN_73, ^_GEN_20, ^_GEN_77, ^_GEN_76};
+      parity_r0s1__10 <=
+        ^{in_dout[321], ^_GEN_23, ^_GEN_79, ^_GEN_84, ^_GEN_83, ^_GEN_82};
+      parity_r0s1__11 <=
+        ^{in_dout[323], ^_GEN_31, ^_GEN_85, ^_GEN_90, ^_GEN_89, ^_GEN_88};
+      parity_r0s1__12 <=
+        ^{in_dout[324], ^_GEN_39, ^_GEN_91, ^_GEN_36, ^_GEN_95, ^_GEN_94};
+      parity_r0s1__13 <=
+        ^{in_dout[325], ^_GEN_102, ^_GEN_97, ^_GEN_44, ^_GEN_101, ^_GEN_100};
+      parity_r0s1__14 <=
+        ^{in_dout[330], ^_GEN_108, ^_GEN_104, ^_GEN_59, ^_GEN_107, ^_GEN_106};
+      parity_r0s1__15 <=
+        ^{in_dout[331], ^_GEN_62, ^_GEN_110, ^_GEN_116, ^_GEN_115, ^_GEN_114};
+      parity_r0s1__16 <=
+        ^{in_dout[332], ^_GEN_69, ^_GEN_29, ^_GEN_67, ^_GEN_24, ^_GEN_118};
+      parity_r0s1__17 <=
+        ^{in_dout[334], ^_GEN_121, ^_GEN_37, ^_GEN_77, ^_GEN_32, ^_GEN_120};
+      parity_r0s1__18 <=
+        ^{in_dout[338], ^_GEN_91, ^_GEN_123, ^_GEN_89, ^_GEN_284, ^_GEN_283};
+      parity_r0s1__19 <=
+        ^{in_dout[340], ^_GEN_127, ^_GEN_60, ^_GEN_101, ^_GEN_56, ^_GEN_126};
+      parity_r0s1__20 <=
+        ^{in_dout[341], ^_GEN_135, ^_GEN_129, ^_GEN_134, ^_GEN_133, ^_GEN_132};
+      parity_r0s1__21 <=
+        ^{in_dout[342], ^_GEN_13, ^_GEN_68, ^_GEN_139, ^_GEN_63, ^_GEN_138};
+      parity_r0s1__22 <=
+        ^{in_dout[344], ^_GEN_104, ^_GEN_20, ^_GEN_16, ^_GEN_74, ^_GEN_141};
+      parity_r0s1__23 <=
+        ^{in_dout[349], ^_GEN_45, ^_GEN_36, ^_GEN_32, ^_GEN_92, ^_GEN_143};
+      parity_r0s1__24 <=
+        ^{in_dout[350], ^_GEN_147, ^_GEN_44, ^_GEN_40, ^_GEN_98, ^_GEN_146};
+      parity_r0s1__25 <=
+        ^{in_dout[352], ^_GEN_123, ^_GEN_52, ^_GEN_48, ^_GEN_150, ^_GEN_149};
+      parity_r0s1__26 <=
+        ^{in_dout[355], ^_GEN_129, ^_GEN_59, ^_GEN_56, ^_GEN_105, ^_GEN_152};
+      parity_r0s1__27 <=
+        ^{in_dout[356], ^_GEN_68, ^_GEN_116, ^_GEN_133, ^_GEN_111, ^_GEN_154};
+      parity_r0s1__28 <=
+        ^{in_dout[358], ^_GEN_20, ^_GEN_72, ^_GEN_70, ^_GEN_159, ^_GEN_158};
+      parity_r0s1__29 <=
+        ^{in_dout[359], ^_GEN_163, ^_GEN_77, ^_GEN_74, ^_GEN_119, ^_GEN_162};
+      parity_r0s1__30 <=
+        ^{in_dout[360], ^_GEN_84, ^_GEN_164, ^_GEN_168, ^_GEN_167, ^_GEN_166};
+      parity_r0s1__31 <=
+        ^{in_dout[361], ^_GEN_28, ^_GEN_83, ^_GEN_80, ^_GEN_171, ^_GEN_170};
+      parity_r0s1__32 <=
+        ^{in_dout[363], ^_GEN_36, ^_GEN_89, ^_GEN_86, ^_GEN_281, ^_GEN_173};
+      parity_r0s1__33 <=
+        ^{in_dout[364], ^_GEN_44, ^_GEN_95, ^_GEN_92, ^_GEN_178, ^_GEN_177};
+      parity_r0s1__34 <=
+        ^{in_dout[365], ^_GEN_182, ^_GEN_101, ^_GEN_98, ^_GEN_124, ^_GEN_181};
+      parity_r0s1__35 <=
+        ^{in_dout[367], ^_GEN_186, ^_GEN_139, ^_GEN_150, ^_GEN_136, ^_GEN_185};
+      parity_r0s1__36 <= ^{in_dout[368], ^_GEN_189, ^_GEN_8, ^_GEN_188, ^_GEN_187, 1'h0};
+      parity_r0s1__37 <= ^{in_dout[373], ^_GEN_77, ^_GEN_192, ^_GEN_159, ^_GEN_190, 1'h0};
+      parity_r0s1__38 <= ^{in_dout[374], ^_GEN_164, ^_GEN_32, ^_GEN_119, ^_GEN_142, 1'h0};
+      parity_r0s1__39 <= ^{in_dout[375], ^_GEN_83, ^_GEN_40, ^_GEN_167, ^_GEN_144, 1'h0};
+      parity_r0s1__40 <=
+        ^{in_dout[376], ^_GEN_196, ^_GEN_194, ^_GEN_171, ^_GEN_193, 1'h0};
+      parity_r0s1__41 <= ^{in_dout[378], ^_GEN_95, ^_GEN_284, ^_GEN_281, ^_GEN_285, 1'h0};
+      parity_r0s1__42 <= ^{in_dout[380], ^_GEN_134, ^_GEN_56, ^_GEN_124, ^_GEN_151, 1'h0};
+      parity_r0s1__43 <=
+        ^{in_dout[381], ^_GEN_139, ^_GEN_133, ^_GEN_130, ^_GEN_153, 1'h0};
+      parity_r0s1__44 <= ^{in_dout[382], ^_GEN_8, ^_GEN_63, ^_GEN_136, ^_GEN_197, 1'h0};
+      parity_r0s1__45 <= ^{in_dout[383], ^_GEN_16, ^_GEN_70, ^_GEN_187, ^_GEN_156, 1'h0};
+      parity_r0s1__46 <=
+        ^{in_dout[385], ^_GEN_115, ^_GEN_168, ^_GEN_198, ^_GEN_165, 1'h0};
+      parity_r0s1__47 <= ^{in_dout[386], ^_GEN_24, ^_GEN_80, ^_GEN_199, ^_GEN_169, 1'h0};
+      parity_r0s1__48 <=
+        ^{in_dout[387], ^_GEN_192, ^_GEN_203, ^_GEN_201, ^_GEN_200, 1'h0};
+      parity_r0s1__49 <= ^{in_dout[388], ^_GEN_32, ^_GEN_86, ^_GEN_190, ^_GEN_172, 1'h0};
+      parity_r0s1__50 <=
+        ^{in_dout[392], ^_GEN_284, ^_GEN_150, ^_GEN_148, ^_GEN_183, 1'h0};
+      parity_r0s1__51 <= ^{in_dout[394], ^_GEN_56, ^_GEN_205, ^_GEN_204, ^_GEN_19, 1'h0};
+      parity_r0s1__52 <=
+        ^{in_dout[395], ^_GEN_133, ^_GEN_105, ^_GEN_151, ^_GEN_206, 1'h0};
+      parity_r0s1__53 <= ^{in_dout[398], ^_GEN_74, ^_GEN_159, ^_GEN_156, ^_GEN_207, 1'h0};
+      parity_r0s1__54 <= ^{in_dout[399], ^_GEN_168, ^_GEN_119, ^_GEN_160, ^_GEN_35, 1'h0};
+      parity_r0s1__55 <= ^{in_dout[402], ^_GEN_86, ^_GEN_208, ^_GEN_200, ^_GEN_51, 1'h0};
+      parity_r0s1__56 <= ^{in_dout[404], ^_GEN_98, ^_GEN_178, ^_GEN_175, ^_GEN_211, 1'h0};
+      parity_r0s1__57 <=
+        ^{in_dout[406], ^_GEN_150, ^_GEN_130, ^_GEN_213, ^_GEN_212, 1'h0};
+      parity_r0s1__58 <= ^{in_dout[408], ^_GEN_205, ^_GEN_187, ^_GEN_11, ^_GEN_71, 1'h0};
+      parity_r0s1__59 <= ^{in_dout[411], ^_GEN_117, ^_GEN_199, ^_GEN_214, ^_GEN_82, 1'h0};
+      parity_r0s1__60 <= ^{in_dout[412], ^_GEN_159, ^_GEN_201, ^_GEN_27, ^_GEN_215, 1'h0};
+      parity_r0s1__61 <=
+        ^{in_dout[419], ^_GEN_124, ^_GEN_204, ^_GEN_211, ^_GEN_216, 1'h0};
+      parity_r0s1__62 <= ^{in_dout[420], ^_GEN_130, ^_GEN_151, ^_GEN_58, ^_GEN_106, 1'h0};
+      parity_r0s1__63 <= ^{in_dout[424], ^_GEN_198, ^_GEN_160, ^_GEN_76, ^_GEN_120, 1'h0};
+      parity_r0s1__64 <=
+        ^{in_dout[425], ^_GEN_199, ^_GEN_165, ^_GEN_218, ^_GEN_217, 1'h0};
+      parity_r0s1__65 <= ^{in_dout[428], ^_GEN_142, ^_GEN_172, ^_GEN_88, ^_GEN_283, 1'h0};
+      parity_r0s1__66 <=
+        ^{in_dout[430], ^_GEN_193, ^_GEN_179, ^_GEN_100, ^_GEN_126, 1'h0};
+      parity_r0s1__67 <=
+        ^{in_dout[432], ^_GEN_285, ^_GEN_183, ^_GEN_286, ^_GEN_138, 1'h0};
+      parity_r0s1__68 <= ^{in_dout[433], ^_GEN_204, ^_GEN_11, ^_GEN_220, ^_GEN_219, 1'h0};
+      parity_r0s1__69 <= ^{in_dout[434], ^_GEN_151, ^_GEN_19, ^_GEN_216, ^_GEN_141, 1'h0};
+      parity_r0s1__70 <= ^{in_dout[437], ^_GEN_156, ^_GEN_27, ^_GEN_118, ^_GEN_221, 1'h0};
+      parity_r0s1__71 <=
+        ^{in_dout[441], ^_GEN_200, ^_GEN_224, ^_GEN_223, ^_GEN_222, 1'h0};
+      parity_r0s1__72 <= ^{in_dout[442], ^_GEN_172, ^_GEN_51, ^_GEN_225, ^_GEN_149, 1'h0};
+      parity_r0s1__73 <=
+        ^{in_dout[443], ^_GEN_175, ^_GEN_288, ^_GEN_283, ^_GEN_287, 1'h0};
+      parity_r0s1__74 <=
+        ^{in_dout[444], ^_GEN_179, ^_GEN_211, ^_GEN_227, ^_GEN_226, 1'h0};
+      parity_r0s1__75 <=
+        ^{in_dout[446], ^_GEN_183, ^_GEN_212, ^_GEN_132, ^_GEN_154, 1'h0};
+      parity_r0s1__76 <= ^{in_dout[447], ^_GEN_11, ^_GEN_66, ^_GEN_138, ^_GEN_228, 1'h0};
+      parity_r0s1__77 <= ^{in_dout[448], ^_GEN_19, ^_GEN_71, ^_GEN_219, ^_GEN_158, 1'h0};
+      parity_r0s1__78 <=
+        ^{in_dout[450], ^_GEN_214, ^_GEN_218, ^_GEN_229, ^_GEN_166, 1'h0};
+      parity_r0s1__79 <= ^{in_dout[453], ^_GEN_35, ^_GEN_88, ^_GEN_230, ^_GEN_173, 1'h0};
+      parity_r0s1__80 <= ^{in_dout[458], ^_GEN_211, ^_GEN_220, ^_GEN_287, 2'h0};
+      parity_r0s1__81 <= ^{in_dout[459], ^_GEN_58, ^_GEN_216, ^_GEN_226, 2'h0};
+      parity_r0s1__82 <= ^{in_dout[461], ^_GEN_66, ^_GEN_114, ^_GEN_154, 2'h0};
+      parity_r0s1__83 <= ^{in_dout[464], ^_GEN_218, ^_GEN_120, ^_GEN_162, 2'h0};
+      parity_r0s1__84 <= ^{in_dout[465], ^_GEN_82, ^_GEN_217, ^_GEN_166, 2'h0};
+      parity_r0s1__85 <= ^{in_dout[466], ^_GEN_215, ^_GEN_223, ^_GEN_170, 2'h0};
+      parity_r0s1__86 <= ^{in_dout[467], ^_GEN_88, ^_GEN_225, ^_GEN_231, 2'h0};
+      parity_r0s1__87 <= ^{in_dout[469], ^_GEN_100, ^_GEN_227, ^_GEN_177, 2'h0};
+      parity_r0s1__88 <= ^{in_dout[470], ^_GEN_233, ^_GEN_126, ^_GEN_181, 2'h0};
+      parity_r0s1__89 <= ^{in_dout[475], ^_GEN_114, ^_GEN_229, 3'h0};
+      parity_r0s1__90 <= ^{in_dout[476], ^_GEN_118, ^_GEN_234, 3'h0};
+      parity_r0s1__91 <= ^{in_dout[477], ^_GEN_235, ^_GEN_221, 3'h0};
+      parity_r0s1__92 <= ^{in_dout[481], ^_GEN_225, ^_GEN_222, 3'h0};
+      parity_r0s1__93 <= ^{in_dout[482], ^_GEN_283, ^_GEN_149, 3'h0};
+      parity_r0s1__94 <= ^{in_dout[484], ^_GEN_126, ^_GEN_226, 3'h0};
+      parity_r0s1__95 <= ^{in_dout[485], ^_GEN_132, ^_GEN_152, 3'h0};
+      parity_r0s1__96 <= ^{in_dout[486], ^_GEN_138, ^_GEN_154, 3'h0};
+      parity_r0s1__97 <= ^{in_dout[487], ^_GEN_219, ^_GEN_228, 3'h0};
+      parity_r0s1__98 <= ^{in_dout[489], ^_GEN_229, ^_GEN_162, 3'h0};
+      parity_r0s1__99 <= ^{in_dout[491], ^_GEN_221, ^_GEN_170, 3'h0};
+      parity_r0s1__100 <= ^{in_dout[494], ^_GEN_146, ^_GEN_177, 3'h0};
+      parity_r0s1__101 <= ^{in_dout[495], ^_GEN_222, ^_GEN_181, 3'h0};
+      parity_r0s1__102 <= ^{in_dout[496], ^_GEN_149, ^_GEN_236, 3'h0};
+      parity_r0s1__103 <= ^{in_dout[500], ^_GEN_154, 4'h0};
+      parity_r0s1__104 <= ^{in_dout[503], ^_GEN_162, 4'h0};
+      parity_r0s1__105 <= ^{in_dout[504], ^_GEN_166, 4'h0};
+      parity_r0s1__106 <= ^{in_dout[505], ^_GEN_170, 4'h0};
+      parity_r0s1__107 <= ^{in_dout[506], ^_GEN_231, 4'h0};
+      parity_r0s1__108 <= ^{in_dout[507], ^_GEN_173, 4'h0};
+      parity_r0s1__109 <= ^{in_dout[508], ^_GEN_177, 4'h0};
+      parity_r0s1__110 <=
+        ^{in_dout[305], ^_GEN_113, ^_GEN_78, ^_GEN_104, ^_GEN_163, ^_GEN_206};
+      parity_r0s1__111 <=
+        ^{in_dout[308], ^_GEN_75, ^_GEN_191, ^_GEN_157, ^_GEN_90, ^_GEN_207};
+      parity_r0s1__112 <=
+        ^{in_dout[311], ^_GEN_195, ^_GEN_102, ^_GEN_147, ^_GEN_182, ^_GEN_224};
+      parity_r0s1__113 <=
+        ^{in_dout[313], ^_GEN_93, ^_GEN_282, ^_GEN_123, ^_GEN_186, ^_GEN_288};
+      parity_r0s1__114 <=
+        ^{in_dout[316], ^_GEN_137, ^_GEN_108, ^_GEN_129, ^_GEN_116, ^_GEN_212};
+      parity_r0s1__115 <=
+        ^{in_dout[320], ^_GEN_112, ^_GEN_121, ^_GEN_163, ^_GEN_164, ^_GEN_218};
+      parity_r0s1__116 <=
+        ^{in_dout[322], ^_GEN_191, ^_GEN_202, ^_GEN_28, ^_GEN_196, ^_GEN_215};
+      parity_r0s1__117 <=
+        ^{in_dout[326], ^_GEN_47, ^_GEN_127, ^_GEN_182, ^_GEN_134, ^_GEN_233};
+      parity_r0s1__118 <=
+        ^{in_dout[333], ^_GEN_73, ^_GEN_157, ^_GEN_72, ^_GEN_192, ^_GEN_235};
+      parity_r0s1__119 <=
+        ^{in_dout[335], ^_GEN_79, ^_GEN_45, ^_GEN_164, ^_GEN_40, ^_GEN_217};
+      parity_r0s1__120 <=
+        ^{in_dout[339], ^_GEN_97, ^_GEN_176, ^_GEN_95, ^_GEN_210, ^_GEN_227};
+      parity_r0s1__121 <=
+        ^{in_dout[343], ^_GEN_21, ^_GEN_12, ^_GEN_8, ^_GEN_70, ^_GEN_219};
+      parity_r0s1__122 <=
+        ^{in_dout[345], ^_GEN_110, ^_GEN_163, ^_GEN_107, ^_GEN_168, ^_GEN_229};
+      parity_r0s1__123 <=
+        ^{in_dout[351], ^_GEN_53, ^_GEN_182, ^_GEN_194, ^_GEN_232, ^_GEN_222};
+      parity_r0s1__124 <=
+        ^{in_dout[353], ^_GEN_176, ^_GEN_186, ^_GEN_284, ^_GEN_188, ^_GEN_287};
+      parity_r0s1__125 <=
+        ^{in_dout[357], ^_GEN_12, ^_GEN_67, ^_GEN_63, ^_GEN_117, ^_GEN_228};
+      parity_r0s1__126 <=
+        ^{in_dout[362], ^_GEN_90, ^_GEN_196, ^_GEN_203, ^_GEN_208, ^_GEN_231};
+      parity_r0s1__127 <=
+        ^{in_dout[366], ^_GEN_52, ^_GEN_134, ^_GEN_232, ^_GEN_130, ^_GEN_236};
+      parity_r0s1__128 <= ^{in_dout[369], ^_GEN_59, ^_GEN_16, ^_GEN_205, ^_GEN_140, 1'h0};
+      parity_r0s1__129 <= ^{in_dout[377], ^_GEN_89, ^_GEN_48, ^_GEN_208, ^_GEN_148, 1'h0};
+      parity_r0s1__130 <=
+        ^{in_dout[379], ^_GEN_101, ^_GEN_210, ^_GEN_178, ^_GEN_204, 1'h0};
+      parity_r0s1__131 <=
+        ^{in_dout[384], ^_GEN_107, ^_GEN_74, ^_GEN_140, ^_GEN_160, 1'h0};
+      parity_r0s1__132 <= ^{in_dout[389], ^_GEN_40, ^_GEN_92, ^_GEN_142, ^_GEN_175, 1'h0};
+      parity_r0s1__133 <=
+        ^{in_dout[393], ^_GEN_210, ^_GEN_188, ^_GEN_285, ^_GEN_11, 1'h0};
+      parity_r0s1__134 <=
+        ^{in_dout[396], ^_GEN_63, ^_GEN_111, ^_GEN_153, ^_GEN_214, 1'h0};
+      parity_r0s1__135 <= ^{in_dout[400], ^_GEN_80, ^_GEN_167, ^_GEN_165, ^_GEN_43, 1'h0};
+      parity_r0s1__136 <=
+        ^{in_dout[403], ^_GEN_92, ^_GEN_281, ^_GEN_172, ^_GEN_288, 1'h0};
+      parity_r0s1__137 <=
+        ^{in_dout[405], ^_GEN_232, ^_GEN_124, ^_GEN_179, ^_GEN_58, 1'h0};
+      parity_r0s1__138 <=
+        ^{in_dout[407], ^_GEN_188, ^_GEN_136, ^_GEN_183, ^_GEN_66, 1'h0};
+      parity_r0s1__139 <= ^{in_dout[409], ^_GEN_105, ^_GEN_140, ^_GEN_19, ^_GEN_76, 1'h0};
+      parity_r0s1__140 <=
+        ^{in_dout[413], ^_GEN_119, ^_GEN_190, ^_GEN_207, ^_GEN_88, 1'h0};
+      parity_r0s1__141 <=
+        ^{in_dout[421], ^_GEN_136, ^_GEN_153, ^_GEN_212, ^_GEN_114, 1'h0};
+      parity_r0s1__142 <=
+        ^{in_dout[426], ^_GEN_201, ^_GEN_169, ^_GEN_82, ^_GEN_223, 1'h0};
+      parity_r0s1__143 <=
+        ^{in_dout[429], ^_GEN_144, ^_GEN_175, ^_GEN_94, ^_GEN_227, 1'h0};
+      parity_r0s1__144 <=
+        ^{in_dout[431], ^_GEN_148, ^_GEN_213, ^_GEN_233, ^_GEN_132, 1'h0};
+      parity_r0s1__145 <=
+        ^{in_dout[435], ^_GEN_153, ^_GEN_206, ^_GEN_106, ^_GEN_229, 1'h0};
+      parity_r0s1__146 <=
+        ^{in_dout[438], ^_GEN_160, ^_GEN_207, ^_GEN_235, ^_GEN_230, 1'h0};
+      parity_r0s1__147 <=
+        ^{in_dout[445], ^_GEN_213, ^_GEN_58, ^_GEN_126, ^_GEN_152, 1'h0};
+      parity_r0s1__148 <=
+        ^{in_dout[449], ^_GEN_206, ^_GEN_76, ^_GEN_141, ^_GEN_162, 1'h0};
+      parity_r0s1__149 <= ^{in_dout[451], ^_GEN_27, ^_GEN_82, ^_GEN_234, ^_GEN_170, 1'h0};
+      parity_r0s1__150 <= ^{in_dout[454], ^_GEN_43, ^_GEN_94, ^_GEN_143, ^_GEN_177, 1'h0};
+      parity_r0s1__151 <= ^{in_dout[460], ^_GEN_212, ^_GEN_106, ^_GEN_152, 2'h0};
+      parity_r0s1__152 <= ^{in_dout[462], ^_GEN_71, ^_GEN_118, ^_GEN_228, 2'h0};
+      parity_r0s1__153 <= ^{in_dout[468], ^_GEN_94, ^_GEN_283, ^_GEN_173, 2'h0};
+      parity_r0s1__154 <= ^{in_dout[471], ^_GEN_286, ^_GEN_132, ^_GEN_236, 2'h0};
+      parity_r0s1__155 <= ^{in_dout[478], ^_GEN_120, ^_GEN_230, 3'h0};
+      parity_r0s1__156 <= ^{in_dout[483], ^_GEN_227, ^_GEN_287, 3'h0};
+      parity_r0s1__157 <= ^{in_dout[488], ^_GEN_141, ^_GEN_158, 3'h0};
+      parity_r0s1__158 <= ^{in_dout[490], ^_GEN_234, ^_GEN_166, 3'h0};
+      parity_r0s1__159 <= ^{in_dout[492], ^_GEN_230, ^_GEN_231, 3'h0};
+      parity_r0s1__160 <= ^{in_dout[497], ^_GEN_287, ^_GEN_185, 3'h0};
+      parity_r0s1__161 <= ^{in_dout[501], ^_GEN_228, 4'h0};
+      parity_r0s1__162 <= ^{in_dout[509], ^_GEN_181, 4'h0};
+      parity_r0s1__163 <=
+        ^{in_dout[306], ^_GEN_64, ^_GEN_112, ^_GEN_110, ^_GEN_84, ^_GEN_214};
+      parity_r0s1__164 <=
+        ^{in_dout[314], ^_GEN_99, ^_GEN_209, ^_GEN_176, ^_GEN_189, ^_GEN_211};
+      parity_r0s1__165 <=
+        ^{in_dout[327], ^_GEN_282, ^_GEN_135, ^_GEN_52, ^_GEN_139, ^_GEN_286};
+      parity_r0s1__166 <=
+        ^{in_dout[336], ^_GEN_202, ^_GEN_147, ^_GEN_83, ^_GEN_194, ^_GEN_223};
+      parity_r0s1__167 <=
+        ^{in_dout[346], ^_GEN_29, ^_GEN_84, ^_GEN_115, ^_GEN_80, ^_GEN_234};
+      parity_r0s1__168 <=
+        ^{in_dout[354], ^_GEN_60, ^_GEN_189, ^_GEN_210, ^_GEN_205, ^_GEN_226};
+      parity_r0s1__169 <=
+        ^{in_dout[370], ^_GEN_116, ^_GEN_107, ^_GEN_105, ^_GEN_198, 1'h0};
+      parity_r0s1__170 <=
+        ^{in_dout[390], ^_GEN_194, ^_GEN_98, ^_GEN_144, ^_GEN_179, 1'h0};
+      parity_r0s1__171 <= ^{in_dout[397], ^_GEN_70, ^_GEN_117, ^_GEN_197, ^_GEN_27, 1'h0};
+      parity_r0s1__172 <=
+        ^{in_dout[401], ^_GEN_203, ^_GEN_171, ^_GEN_169, ^_GEN_224, 1'h0};
+      parity_r0s1__173 <=
+        ^{in_dout[410], ^_GEN_111, ^_GEN_198, ^_GEN_206, ^_GEN_218, 1'h0};
+      parity_r0s1__174 <= ^{in_dout[414], ^_GEN_167, ^_GEN_142, ^_GEN_35, ^_GEN_94, 1'h0};
+      parity_r0s1__175 <=
+        ^{in_dout[422], ^_GEN_187, ^_GEN_197, ^_GEN_66, ^_GEN_118, 1'h0};
+      parity_r0s1__176 <=
+        ^{in_dout[427], ^_GEN_190, ^_GEN_200, ^_GEN_215, ^_GEN_225, 1'h0};
+      parity_r0s1__177 <=
+        ^{in_dout[436], ^_GEN_197, ^_GEN_214, ^_GEN_114, ^_GEN_234, 1'h0};
+      parity_r0s1__178 <=
+        ^{in_dout[439], ^_GEN_165, ^_GEN_35, ^_GEN_120, ^_GEN_143, 1'h0};
+      parity_r0s1__179 <=
+        ^{in_dout[452], ^_GEN_207, ^_GEN_215, ^_GEN_221, ^_GEN_231, 1'h0};
+      parity_r0s1__180 <=
+        ^{in_dout[455], ^_GEN_224, ^_GEN_100, ^_GEN_146, ^_GEN_181, 1'h0};
+      parity_r0s1__181 <= ^{in_dout[463], ^_GEN_76, ^_GEN_235, ^_GEN_158, 2'h0};
+      parity_r0s1__182 <= ^{in_dout[472], ^_GEN_220, ^_GEN_138, ^_GEN_185, 2'h0};
+      parity_r0s1__183 <= ^{in_dout[479], ^_GEN_217, ^_GEN_143, 3'h0};
+      parity_r0s1__184 <= ^{in_dout[493], ^_GEN_143, ^_GEN_173, 3'h0};
+      parity_r0s1__185 <= ^{in_dout[498], ^_GEN_226, 4'h0};
+      parity_r0s1__186 <= ^{in_dout[502], ^_GEN_158, 4'h0};
+      parity_r0s1__187 <= ^{in_dout[510], ^_GEN_236, 4'h0};
+      parity_r0s1__188 <=
+        ^{in_dout[328], ^_GEN_209, ^_GEN_13, ^_GEN_186, ^_GEN_8, ^_GEN_220};
+      parity_r0s1__189 <=
+        ^{in_dout[337], ^_GEN_85, ^_GEN_53, ^_GEN_196, ^_GEN_48, ^_GEN_225};
+      parity_r0s1__190 <=
+        ^{in_dout[347], ^_GEN_157, ^_GEN_28, ^_GEN_24, ^_GEN_203, ^_GEN_221};
+      parity_r0s1__191 <=
+        ^{in_dout[371], ^_GEN_67, ^_GEN_115, ^_GEN_111, ^_GEN_199, 1'h0};
+      parity_r0s1__192 <=
+        ^{in_dout[391], ^_GEN_48, ^_GEN_232, ^_GEN_193, ^_GEN_213, 1'h0};
+      parity_r0s1__193 <=
+        ^{in_dout[415], ^_GEN_171, ^_GEN_144, ^_GEN_43, ^_GEN_100, 1'h0};
+      parity_r0s1__194 <=
+        ^{in_dout[423], ^_GEN_140, ^_GEN_156, ^_GEN_71, ^_GEN_235, 1'h0};
+      parity_r0s1__195 <=
+        ^{in_dout[440], ^_GEN_169, ^_GEN_43, ^_GEN_217, ^_GEN_146, 1'h0};
+      parity_r0s1__196 <=
+        ^{in_dout[456], ^_GEN_51, ^_GEN_233, ^_GEN_222, ^_GEN_236, 1'h0};
+      parity_r0s1__197 <= ^{in_dout[473], ^_GEN_216, ^_GEN_219, 3'h0};
+      parity_r0s1__198 <= ^{in_dout[480], ^_GEN_223, ^_GEN_146, 3'h0};
+      parity_r0s1__199 <= ^{in_dout[499], ^_GEN_152, 4'h0};
+      parity_r0s1__200 <= ^{in_dout[511], ^_GEN_185, 4'h0};
+      parity_r0s1__201 <=
+        ^{in_dout[329], ^_GEN_55, ^_GEN_21, ^_GEN_189, ^_GEN_16, ^_GEN_216};
+      parity_r0s1__202 <=
+        ^{in_dout[348], ^_GEN_37, ^_GEN_90, ^_GEN_192, ^_GEN_86, ^_GEN_230};
+      parity_r0s1__203 <= ^{in_dout[372], ^_GEN_72, ^_GEN_24, ^_GEN_117, ^_GEN_201, 1'h0};
+      parity_r0s1__204 <=
+        ^{in_dout[416], ^_GEN_208, ^_GEN_193, ^_GEN_224, ^_GEN_233, 1'h0};
+      parity_r0s1__205 <=
+        ^{in_dout[457], ^_GEN_288, ^_GEN_286, ^_GEN_149, ^_GEN_185, 1'h0};
+      parity_r0s1__206 <= ^{in_dout[474], ^_GEN_106, ^_GEN_141, 3'h0};
+      parity_r0s1__207 <=
+        ^{in_dout[417], ^_GEN_281, ^_GEN_148, ^_GEN_51, ^_GEN_286, 1'h0};
+      parity_r0s1__208 <=
+        ^{in_dout[418], ^_GEN_178, ^_GEN_285, ^_GEN_288, ^_GEN_220, 1'h0};
     end
     if (_GEN_4)
-      or_r0s2 <= or_r0s1 | {v121_r0s1__1, v121_r0s1} == 8'h0;
-    if (_GEN_3)
-      or_r0s3 <= or_r0s2;
-    if (_GEN_5) begin
-      in_r0s1 <= in_dout;
-      and_i538_1_r0s1 <= _GEN_7;
-      xor_i439_1_r0s1 <= _GEN_8;
-      xor_r0s1__1 <=
-        {15'h0,
-         {_GEN_8, _GEN_7, in_dout[64:0], 155'h0}
-           ^ {90'h0, _GEN_8, _GEN_7, in_dout[64:0], 65'h0}}
-        ^ {_GEN_8, _GEN_7, in_dout[64:0], 170'h0};
-      xor_r0s1__2 <=
-        {116'h0, in_dout[64:0], 209'h0} ^ {_GEN_8, _GEN_7, in_dout[64:0], 195'h0};
-    end
-    if (_GEN_4) begin
-      xor_r0s2__1 <=
-        in_r0s1[511:0]
-        ^ {_GEN_10, _GEN_9, xor_i439_1_r0s1, and_i538_1_r0s1, in_r0s1[64:0], 209'h0};
-      xor_r0s2__2 <=
-        {_GEN_10, _GEN_9, xor_i439_1_r0s1, and_i538_1_r0s1, in_r0s1[64:0], 155'h0}
-        ^ {90'h0,
-           _GEN_10,
-           _GEN_9,
-           xor_i439_1_r0s1,
-           and_i538_1_r0s1,
-           in_r0s1[64:0],
-           65'h0};
-      in_r0s2 <= in_r0s1;
-      and_i538_1_r0s2 <= and_i538_1_r0s1;
-      xor_i439_1_r0s2 <= xor_i439_1_r0s1;
-      xor_i439_2_r0s2 <= _GEN_9;
-      xor_i439_3_r0s2 <= _GEN_10;
-    end
-    if (_GEN_3) begin
-      parity_r0s3 <=
-        ^{3'h0,
-          _GEN_11[205:200],
-          2'h0,
-          _GEN_11[197],
-          3'h0,
-          _GEN_11[193:191],
-          2'h0,
-          _GEN_11[188],
-          1'h0,
-          _GEN_11[186],
-          1'h0,
-          _GEN_11[184:181],
-          1'h0,
-          _GEN_11[179:178],
-          3'h0,
-          _GEN_11[174:172],
-          4'h0,
-          _GEN_11[167:166],
-          1'h0,
-          _GEN_11[164:161],
-          2'h0,
-          _GEN_11[158],
-          1'h0,
-          _GEN_11[156:155],
-          4'h0,
-          _GEN_11[150],
-          2'h0,
-          _GEN_11[147],
-          1'h0,
-          _GEN_11[145:143],
-          1'h0,
-          _GEN_11[141:138],
-          3'h0,
-          _GEN_11[134],
-          2'h0,
-          _GEN_11[131:129],
-          1'h0,
-          _GEN_11[127],
-          1'h0,
-          _GEN_11[125],
-          2'h0,
-          _GEN_11[122:121],
-          3'h0,
-          _GEN_11[117:116],
-          6'h0,
-          _GEN_11[109:108],
-          2'h0,
-          _GEN_11[105],
-          1'h0,
-          _GEN_11[103],
-          1'h0,
-          _GEN_11[101],
-          1'h0,
-          _GEN_11[99],
-          2'h0,
-          _GEN_11[96:95],
-          2'h0,
-          _GEN_11[92:91],
-          1'h0,
-          _GEN_11[89],
-          3'h0,
-          _GEN_11[85:82],
-          1'h0,
-          _GEN_11[80:77],
-          1'h0,
-          _GEN_11[75],
-          1'h0,
-          _GEN_11[73:70],
-          4'h0,
-          _GEN_11[65:64],
-          1'h0,
-          _GEN_11[62:60],
-          1'h0,
-          _GEN_11[58:55],
-          1'h0,
-          _GEN_11[53:52],
-          2'h0,
-          _GEN_11[49],
-          1'h0,
-          _GEN_11[47:46],
-          4'h0,
-          _GEN_11[41],
-          1'h0,
-          _GEN_11[39:37],
-          1'h0,
-          _GEN_11[35],
-          3'h0,
-          _GEN_11[31],
-          1'h0,
-          _GEN_11[29:27],
-          4'h0,
-          _GEN_11[22:20],
-          1'h0,
-          _GEN_11[18],
-          1'h0,
-          _GEN_11[16:14],
-          1'h0,
-          _GEN_11[12],
-          2'h0,
-          _GEN_11[9],
-          1'h0,
-          _GEN_11[7:6],
-          1'h0,
-          _GEN_11[4],
-          2'h0,
-          _GEN_11[1:0],
-          303'h0};
-      parity_r0s3__1 <=
-        ^{2'h0,
-          _GEN_11[206:201],
-          2'h0,
-          _GEN_11[198],
-          3'h0,
-          _GEN_11[194:192],
-          2'h0,
-          _GEN_11[189],
-          1'h0,
-          _GEN_11[187],
-          1'h0,
-          _GEN_11[185:182],
-          1'h0,
-          _GEN_11[180:179],
-          3'h0,
-          _GEN_11[175:173],
-          4'h0,
-          _GEN_11[168:167],
-          1'h0,
-          _GEN_11[165:162],
-          2'h0,
-          _GEN_11[159],
-          1'h0,
-          _GEN_11[157:156],
-          4'h0,
-          _GEN_11[151],
-          2'h0,
-          _GEN_11[148],
-          1'h0,
-          _GEN_11[146:144],
-          1'h0,
-          _GEN_11[142:139],
-          3'h0,
-          _GEN_11[135],
-          2'h0,
-          _GEN_11[132:130],
-          1'h0,
-          _GEN_11[128],
-          1'h0,
-          _GEN_11[126],
-          2'h0,
-          _GEN_11[123:122],
-          3'h0,
-          _GEN_11[118:117],
-          6'h0,
-          _GEN_11[110:109],
-          2'h0,
-          _GEN_11[106],
-          1'h0,
-          _GEN_11[104],
-          1'h0,
-          _GEN_11[102],
-          1'h0,
-          _GEN_11[100],
-          2'h0,
-          _GEN_11[97:96],
-          2'h0,
-          _GEN_11[93:92],
-          1'h0,
-          _GEN_11[90],
-          3'h0,
-          _GEN_11[86:83],
-          1'h0,
-          _GEN_11[81:78],
-          1'h0,
-          _GEN_11[76],
-          1'h0,
-          _GEN_11[74:71],
-          4'h0,
-          _GEN_11[66:65],
-          1'h0,
-          _GEN_11[63:61],
-          1'h0,
-          _GEN_11[59:56],
-          1'h0,
-          _GEN_11[54:53],
-          2'h0,
-          _GEN_11[50],
-          1'h0,
-          _GEN_11[48:47],
-          4'h0,
-          _GEN_11[42],
-          1'h0,
-          _GEN_11[40:38],
-          1'h0,
-          _GEN_11[36],
-          3'h0,
-          _GEN_11[32],
-          1'h0,
-          _GEN_11[30:28],
-          4'h0,
-          _GEN_11[23:21],
-          1'h0,
-          _GEN_11[19],
-          1'h0,
-          _GEN_11[17:15],
-          1'h0,
-          _GEN_11[13],
-          2'h0,
-          _GEN_11[10],
-          1'h0,
-          _GEN_11[8:7],
-          1'h0,
-          _GEN_11[5],
-          2'h0,
-          _GEN_11[2:0],
-          303'h0};
-      parity_r0s3__2 <=
-        ^{1'h0,
-          _GEN_11[207:202],
-          2'h0,
-          _GEN_11[199],
-          3'h0,
-          _GEN_11[195:193],
-          2'h0,
-          _GEN_11[190],
-          1'h0,
-          _GEN_11[188],
-          1'h0,
-          _GEN_11[186:183],
-          1'h0,
-          _GEN_11[181:180],
-          3'h0,
-          _GEN_11[176:174],
-          4'h0,
-          _GEN_11[169:168],
-          1'h0,
-          _GEN_11[166:163],
-          2'h0,
-          _GEN_11[160],
-          1'h0,
-          _GEN_11[158:157],
-          4'h0,
-          _GEN_11[152],
-          2'h0,
-          _GEN_11[149],
-          1'h0,
-          _GEN_11[147:145],
-          1'h0,
-          _GEN_11[143:140],
-          3'h0,
-          _GEN_11[136],
-          2'h0,
-          _GEN_11[133:131],
-          1'h0,
-          _GEN_11[129],
-          1'h0,
-          _GEN_11[127],
-          2'h0,
-          _GEN_11[124:123],
-          3'h0,
-          _GEN_11[119:118],
-          6'h0,
-          _GEN_11[111:110],
-          2'h0,
-          _GEN_11[107],
-          1'h0,
-          _GEN_11[105],
-          1'h0,
-          _GEN_11[103],
-          1'h0,
-          _GEN_11[101],
-          2'h0,
-          _GEN_11[98:97],
-          2'h0,
-          _GEN_11[94:93],
-          1'h0,
-          _GEN_11[91],
-          3'h0,
-          _GEN_11[87:84],
-          1'h0,
-          _GEN_11[82:79],
-          1'h0,
-          _GEN_11[77],
-          1'h0,
-          _GEN_11[75:72],
-          4'h0,
-          _GEN_11[67:66],
-          1'h0,
-          _GEN_11[64:62],
-          1'h0,
-          _GEN_11[60:57],
-          1'h0,
-          _GEN_11[55:54],
-          2'h0,
-          _GEN_11[51],
-          1'h0,
-          _GEN_11[49:48],
-          4'h0,
-          _GEN_11[43],
-          1'h0,
-          _GEN_11[41:39],
-          1'h0,
-          _GEN_11[37],
-          3'h0,
-          _GEN_11[33],
-          1'h0,
-          _GEN_11[31:29],
-          4'h0,
-          _GEN_11[24:22],
-          1'h0,
-          _GEN_11[20],
-          1'h0,
-          _GEN_11[18:16],
-          1'h0,
-          _GEN_11[14],
-          2'h0,
-          _GEN_11[11],
-          1'h0,
-          _GEN_11[9:8],
-          1'h0,
-          _GEN_11[6],
-          2'h0,
-          _GEN_11[3:0],
-          303'h0};
-      parity_r0s3__3 <=
-        ^{_GEN_11[208:203],
-          2'h0,
-          _GEN_11[200],
-          3'h0,
-          _GEN_11[196:194],
-          2'h0,
-          _GEN_11[191],
-          1'h0,
-          _GEN_11[189],
-          1'h0,
-          _GEN_11[187:184],
-          1'h0,
-          _GEN_11[182:181],
-          3'h0,
-          _GEN_11[177:175],
-          4'h0,
-          _GEN_11[170:169],
-          1'h0,
-          _GEN_11[167:164],
-          2'h0,
-          _GEN_11[161],
-          1'h0,
-          _GEN_11[159:158],
-          4'h0,
-          _GEN_11[153],
-          2'h0,
-          _GEN_11[150],
-          1'h0,
-          _GEN_11[148:146],
-          1'h0,
-          _GEN_11[144:141],
-          3'h0,
-          _GEN_11[137],
-          2'h0,
-          _GEN_11[134:132],
-          1'h0,
-          _GEN_11[130],
-          1'h0,
-          _GEN_11[128],
-          2'h0,
-          _GEN_11[125:124],
-          3'h0,
-          _GEN_11[120:119],
-          6'h0,
-          _GEN_11[112:111],
-          2'h0,
-          _GEN_11[108],
-          1'h0,
-          _GEN_11[106],
-          1'h0,
-          _GEN_11[104],
-          1'h0,
-          _GEN_11[102],
-          2'h0,
-          _GEN_11[99:98],
-          2'h0,
-          _GEN_11[95:94],
-          1'h0,
-          _GEN_11[92],
-          3'h0,
-          _GEN_11[88:85],
-          1'h0,
-          _GEN_11[83:80],
-          1'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76:73],
-          4'h0,
-          _GEN_11[68:67],
-          1'h0,
-          _GEN_11[65:63],
-          1'h0,
-          _GEN_11[61:58],
-          1'h0,
-          _GEN_11[56:55],
-          2'h0,
-          _GEN_11[52],
-          1'h0,
-          _GEN_11[50:49],
-          4'h0,
-          _GEN_11[44],
-          1'h0,
-          _GEN_11[42:40],
-          1'h0,
-          _GEN_11[38],
-          3'h0,
-          _GEN_11[34],
-          1'h0,
-          _GEN_11[32:30],
-          4'h0,
-          _GEN_11[25:23],
-          1'h0,
-          _GEN_11[21],
-          1'h0,
-          _GEN_11[19:17],
-          1'h0,
-          _GEN_11[15],
-          2'h0,
-          _GEN_11[12],
-          1'h0,
-          _GEN_11[10:9],
-          1'h0,
-          _GEN_11[7],
-          2'h0,
-          _GEN_11[4:0],
-          303'h0};
-      parity_r0s3__4 <=
-        ^{_GEN_11[208:206],
-          2'h0,
-          _GEN_11[203:202],
-          1'h0,
-          _GEN_11[200],
-          3'h0,
-          _GEN_11[196:195],
-          1'h0,
-          _GEN_11[193],
-          1'h0,
-          _GEN_11[191:190],
-          2'h0,
-          _GEN_11[187],
-          1'h0,
-          _GEN_11[185:184],
-          2'h0,
-          _GEN_11[181],
-          1'h0,
-          _GEN_11[179],
-          1'h0,
-          _GEN_11[177:176],
-          1'h0,
-          _GEN_11[174:170],
-          1'h0,
-          _GEN_11[168],
-          2'h0,
-          _GEN_11[165:163],
-          1'h0,
-          _GEN_11[161:158],
-          1'h0,
-          _GEN_11[156:154],
-          2'h0,
-          _GEN_11[151:148],
-          5'h0,
-          _GEN_11[142:139],
-          3'h0,
-          _GEN_11[135],
-          1'h0,
-          _GEN_11[133],
-          2'h0,
-          _GEN_11[130],
-          2'h0,
-          _GEN_11[127:126],
-          3'h0,
-          _GEN_11[122],
-          1'h0,
-          _GEN_11[120],
-          2'h0,
-          _GEN_11[117:116],
-          2'h0,
-          _GEN_11[113:112],
-          3'h0,
-          _GEN_11[108:107],
-          5'h0,
-          _GEN_11[101:100],
-          6'h0,
-          _GEN_11[93:91],
-          2'h0,
-          _GEN_11[88:85],
-          3'h0,
-          _GEN_11[81:80],
-          1'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76],
-          1'h0,
-          _GEN_11[74:68],
-          1'h0,
-          _GEN_11[66],
-          6'h0,
-          _GEN_11[59:58],
-          2'h0,
-          _GEN_11[55],
-          2'h0,
-          _GEN_11[52:49],
-          1'h0,
-          _GEN_11[47:45],
-          1'h0,
-          _GEN_11[43:42],
-          3'h0,
-          _GEN_11[38:37],
-          3'h0,
-          _GEN_11[33:32],
-          2'h0,
-          _GEN_11[29:24],
-          2'h0,
-          _GEN_11[21],
-          1'h0,
-          _GEN_11[19],
-          3'h0,
-          _GEN_11[15:5],
-          1'h0,
-          _GEN_11[3:2],
-          1'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__5 <=
-        ^{_GEN_11[208:207],
-          1'h0,
-          _GEN_11[205],
-          2'h0,
-          _GEN_11[202],
-          1'h0,
-          _GEN_11[200],
-          3'h0,
-          _GEN_11[196],
-          1'h0,
-          _GEN_11[194:193],
-          7'h0,
-          _GEN_11[185:183],
-          1'h0,
-          _GEN_11[181:179],
-          1'h0,
-          _GEN_11[177],
-          1'h0,
-          _GEN_11[175],
-          3'h0,
-          _GEN_11[171],
-          1'h0,
-          _GEN_11[169],
-          1'h0,
-          _GEN_11[167],
-          1'h0,
-          _GEN_11[165],
-          1'h0,
-          _GEN_11[163],
-          2'h0,
-          _GEN_11[160:157],
-          4'h0,
-          _GEN_11[152:151],
-          1'h0,
-          _GEN_11[149],
-          1'h0,
-          _GEN_11[147],
-          1'h0,
-          _GEN_11[145:144],
-          1'h0,
-          _GEN_11[142],
-          2'h0,
-          _GEN_11[139:138],
-          1'h0,
-          _GEN_11[136],
-          5'h0,
-          _GEN_11[130:128],
-          2'h0,
-          _GEN_11[125],
-          1'h0,
-          _GEN_11[123:122],
-          3'h0,
-          _GEN_11[118],
-          1'h0,
-          _GEN_11[116],
-          1'h0,
-          _GEN_11[114:113],
-          7'h0,
-          _GEN_11[105],
-          1'h0,
-          _GEN_11[103:102],
-          2'h0,
-          _GEN_11[99],
-          2'h0,
-          _GEN_11[96:93],
-          1'h0,
-          _GEN_11[91],
-          2'h0,
-          _GEN_11[88:83],
-          1'h0,
-          _GEN_11[81:80],
-          1'h0,
-          _GEN_11[78],
-          3'h0,
-          _GEN_11[74],
-          4'h0,
-          _GEN_11[69],
-          1'h0,
-          _GEN_11[67],
-          1'h0,
-          _GEN_11[65:64],
-          1'h0,
-          _GEN_11[62:61],
-          1'h0,
-          _GEN_11[59:57],
-          1'h0,
-          _GEN_11[55],
-          3'h0,
-          _GEN_11[51:48],
-          3'h0,
-          _GEN_11[44:43],
-          1'h0,
-          _GEN_11[41],
-          3'h0,
-          _GEN_11[37],
-          1'h0,
-          _GEN_11[35:33],
-          1'h0,
-          _GEN_11[31:30],
-          3'h0,
-          _GEN_11[26:25],
-          3'h0,
-          _GEN_11[21],
-          2'h0,
-          _GEN_11[18],
-          4'h0,
-          _GEN_11[13],
-          1'h0,
-          _GEN_11[11:10],
-          1'h0,
-          _GEN_11[8],
-          4'h0,
-          _GEN_11[3],
-          2'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__6 <=
-        ^{_GEN_11[208],
-          1'h0,
-          _GEN_11[206:204],
-          1'h0,
-          _GEN_11[202],
-          1'h0,
-          _GEN_11[200],
-          4'h0,
-          _GEN_11[195:191],
-          2'h0,
-          _GEN_11[188],
-          2'h0,
-          _GEN_11[185],
-          1'h0,
-          _GEN_11[183],
-          2'h0,
-          _GEN_11[180:179],
-          2'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174:173],
-          2'h0,
-          _GEN_11[170],
-          1'h0,
-          _GEN_11[168:167],
-          3'h0,
-          _GEN_11[163:162],
-          1'h0,
-          _GEN_11[160:159],
-          2'h0,
-          _GEN_11[156:155],
-          1'h0,
-          _GEN_11[153:152],
-          3'h0,
-          _GEN_11[148:146],
-          1'h0,
-          _GEN_11[144],
-          2'h0,
-          _GEN_11[141],
-          2'h0,
-          _GEN_11[138:137],
-          2'h0,
-          _GEN_11[134],
-          6'h0,
-          _GEN_11[127:121],
-          1'h0,
-          _GEN_11[119],
-          2'h0,
-          _GEN_11[116:114],
-          4'h0,
-          _GEN_11[109:108],
-          1'h0,
-          _GEN_11[106:104],
-          2'h0,
-          _GEN_11[101:99],
-          1'h0,
-          _GEN_11[97],
-          2'h0,
-          _GEN_11[94],
-          2'h0,
-          _GEN_11[91],
-          2'h0,
-          _GEN_11[88:86],
-          2'h0,
-          _GEN_11[83],
-          1'h0,
-          _GEN_11[81:80],
-          1'h0,
-          _GEN_11[78:77],
-          3'h0,
-          _GEN_11[73:71],
-          2'h0,
-          _GEN_11[68],
-          1'h0,
-          _GEN_11[66],
-          1'h0,
-          _GEN_11[64:63],
-          1'h0,
-          _GEN_11[61],
-          1'h0,
-          _GEN_11[59],
-          1'h0,
-          _GEN_11[57],
-          1'h0,
-          _GEN_11[55],
-          1'h0,
-          _GEN_11[53],
-          1'h0,
-          _GEN_11[51:50],
-          2'h0,
-          _GEN_11[47:44],
-          1'h0,
-          _GEN_11[42:41],
-          1'h0,
-          _GEN_11[39],
-          1'h0,
-          _GEN_11[37:36],
-          1'h0,
-          _GEN_11[34],
-          1'h0,
-          _GEN_11[32],
-          2'h0,
-          _GEN_11[29:28],
-          1'h0,
-          _GEN_11[26],
-          4'h0,
-          _GEN_11[21:18],
-          1'h0,
-          _GEN_11[16:15],
-          3'h0,
-          _GEN_11[11],
-          3'h0,
-          _GEN_11[7:6],
-          5'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__7 <=
-        ^{1'h0,
-          _GEN_11[207:206],
-          1'h0,
-          _GEN_11[204],
-          1'h0,
-          _GEN_11[202],
-          1'h0,
-          _GEN_11[200],
-          2'h0,
-          _GEN_11[197:194],
-          2'h0,
-          _GEN_11[191],
-          1'h0,
-          _GEN_11[189:188],
-          4'h0,
-          _GEN_11[183:182],
-          1'h0,
-          _GEN_11[180:177],
-          1'h0,
-          _GEN_11[175],
-          1'h0,
-          _GEN_11[173:171],
-          1'h0,
-          _GEN_11[169:166],
-          3'h0,
-          _GEN_11[162],
-          1'h0,
-          _GEN_11[160],
-          1'h0,
-          _GEN_11[158:157],
-          1'h0,
-          _GEN_11[155:153],
-          2'h0,
-          _GEN_11[150:148],
-          3'h0,
-          _GEN_11[144:140],
-          4'h0,
-          _GEN_11[135:134],
-          2'h0,
-          _GEN_11[131:128],
-          1'h0,
-          _GEN_11[126],
-          1'h0,
-          _GEN_11[124:123],
-          1'h0,
-          _GEN_11[121:120],
-          4'h0,
-          _GEN_11[115],
-          4'h0,
-          _GEN_11[110],
-          1'h0,
-          _GEN_11[108:106],
-          2'h0,
-          _GEN_11[103:102],
-          1'h0,
-          _GEN_11[100:98],
-          1'h0,
-          _GEN_11[96],
-          4'h0,
-          _GEN_11[91],
-          2'h0,
-          _GEN_11[88:87],
-          1'h0,
-          _GEN_11[85],
-          1'h0,
-          _GEN_11[83],
-          1'h0,
-          _GEN_11[81:80],
-          2'h0,
-          _GEN_11[77],
-          1'h0,
-          _GEN_11[75:74],
-          2'h0,
-          _GEN_11[71:69],
-          1'h0,
-          _GEN_11[67],
-          5'h0,
-          _GEN_11[61],
-          3'h0,
-          _GEN_11[57],
-          1'h0,
-          _GEN_11[55:53],
-          1'h0,
-          _GEN_11[51],
-          1'h0,
-          _GEN_11[49:48],
-          2'h0,
-          _GEN_11[45],
-          1'h0,
-          _GEN_11[43:39],
-          5'h0,
-          _GEN_11[33],
-          1'h0,
-          _GEN_11[31:30],
-          1'h0,
-          _GEN_11[28],
-          8'h0,
-          _GEN_11[19:17],
-          1'h0,
-          _GEN_11[15:14],
-          4'h0,
-          _GEN_11[9:8],
-          1'h0,
-          _GEN_11[6],
-          1'h0,
-          _GEN_11[4],
-          307'h0};
-      parity_r0s3__8 <=
-        ^{_GEN_11[208:207],
-          1'h0,
-          _GEN_11[205],
-          1'h0,
-          _GEN_11[203],
-          1'h0,
-          _GEN_11[201],
-          2'h0,
-          _GEN_11[198:195],
-          2'h0,
-          _GEN_11[192],
-          1'h0,
-          _GEN_11[190:189],
-          4'h0,
-          _GEN_11[184:183],
-          1'h0,
-          _GEN_11[181:178],
-          1'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174:172],
-          1'h0,
-          _GEN_11[170:167],
-          3'h0,
-          _GEN_11[163],
-          1'h0,
-          _GEN_11[161],
-          1'h0,
-          _GEN_11[159:158],
-          1'h0,
-          _GEN_11[156:154],
-          2'h0,
-          _GEN_11[151:149],
-          3'h0,
-          _GEN_11[145:141],
-          4'h0,
-          _GEN_11[136:135],
-          2'h0,
-          _GEN_11[132:129],
-          1'h0,
-          _GEN_11[127],
-          1'h0,
-          _GEN_11[125:124],
-          1'h0,
-          _GEN_11[122:121],
-          4'h0,
-          _GEN_11[116],
-          4'h0,
-          _GEN_11[111],
-          1'h0,
-          _GEN_11[109:107],
-          2'h0,
-          _GEN_11[104:103],
-          1'h0,
-          _GEN_11[101:99],
-          1'h0,
-          _GEN_11[97],
-          4'h0,
-          _GEN_11[92],
-          2'h0,
-          _GEN_11[89:88],
-          1'h0,
-          _GEN_11[86],
-          1'h0,
-          _GEN_11[84],
-          1'h0,
-          _GEN_11[82:81],
-          2'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76:75],
-          2'h0,
-          _GEN_11[72:70],
-          1'h0,
-          _GEN_11[68],
-          5'h0,
-          _GEN_11[62],
-          3'h0,
-          _GEN_11[58],
-          1'h0,
-          _GEN_11[56:54],
-          1'h0,
-          _GEN_11[52],
-          1'h0,
-          _GEN_11[50:49],
-          2'h0,
-          _GEN_11[46],
-          1'h0,
-          _GEN_11[44:40],
-          5'h0,
-          _GEN_11[34],
-          1'h0,
-          _GEN_11[32:31],
-          1'h0,
-          _GEN_11[29],
-          8'h0,
-          _GEN_11[20:18],
-          1'h0,
-          _GEN_11[16:15],
-          4'h0,
-          _GEN_11[10:9],
-          1'h0,
-          _GEN_11[7],
-          1'h0,
-          _GEN_11[5],
-          4'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__9 <=
-        ^{_GEN_11[208],
-          1'h0,
-          _GEN_11[206:205],
-          1'h0,
-          _GEN_11[203],
-          1'h0,
-          _GEN_11[201:198],
-          1'h0,
-          _GEN_11[196],
-          3'h0,
-          _GEN_11[192],
-          1'h0,
-          _GEN_11[190],
-          1'h0,
-          _GEN_11[188],
-          1'h0,
-          _GEN_11[186:185],
-          1'h0,
-          _GEN_11[183],
-          2'h0,
-          _GEN_11[180],
-          1'h0,
-          _GEN_11[178:177],
-          1'h0,
-          _GEN_11[175],
-          2'h0,
-          _GEN_11[172:166],
-          2'h0,
-          _GEN_11[163],
-          1'h0,
-          _GEN_11[161:157],
-          4'h0,
-          _GEN_11[152:151],
-          3'h0,
-          _GEN_11[147:146],
-          3'h0,
-          _GEN_11[142:136],
-          1'h0,
-          _GEN_11[134:132],
-          2'h0,
-          _GEN_11[129:126],
-          2'h0,
-          _GEN_11[123],
-          1'h0,
-          _GEN_11[121],
-          4'h0,
-          _GEN_11[116],
-          3'h0,
-          _GEN_11[112],
-          1'h0,
-          _GEN_11[110],
-          5'h0,
-          _GEN_11[104:102],
-          1'h0,
-          _GEN_11[100:98],
-          1'h0,
-          _GEN_11[96:95],
-          1'h0,
-          _GEN_11[93:90],
-          2'h0,
-          _GEN_11[87],
-          2'h0,
-          _GEN_11[84],
-          3'h0,
-          _GEN_11[80],
-          1'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76:75],
-          4'h0,
-          _GEN_11[70:69],
-          3'h0,
-          _GEN_11[65:58],
-          5'h0,
-          _GEN_11[52:49],
-          2'h0,
-          _GEN_11[46:42],
-          2'h0,
-          _GEN_11[39:37],
-          3'h0,
-          _GEN_11[33:27],
-          4'h0,
-          _GEN_11[22],
-          2'h0,
-          _GEN_11[19:17],
-          1'h0,
-          _GEN_11[15:14],
-          1'h0,
-          _GEN_11[12:7],
-          2'h0,
-          _GEN_11[4],
-          307'h0};
-      parity_r0s3__10 <=
-        ^{1'h0,
-          _GEN_11[207:205],
-          1'h0,
-          _GEN_11[203],
-          3'h0,
-          _GEN_11[199],
-          6'h0,
-          _GEN_11[192],
-          2'h0,
-          _GEN_11[189:187],
-          3'h0,
-          _GEN_11[183:182],
-          5'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174],
-          2'h0,
-          _GEN_11[171:168],
-          1'h0,
-          _GEN_11[166],
-          2'h0,
-          _GEN_11[163],
-          2'h0,
-          _GEN_11[160:159],
-          2'h0,
-          _GEN_11[156:155],
-          1'h0,
-          _GEN_11[153:152],
-          1'h0,
-          _GEN_11[150],
-          1'h0,
-          _GEN_11[148],
-          2'h0,
-          _GEN_11[145:144],
-          1'h0,
-          _GEN_11[142],
-          4'h0,
-          _GEN_11[137],
-          1'h0,
-          _GEN_11[135],
-          1'h0,
-          _GEN_11[133],
-          1'h0,
-          _GEN_11[131],
-          2'h0,
-          _GEN_11[128],
-          2'h0,
-          _GEN_11[125:124],
-          2'h0,
-          _GEN_11[121],
-          4'h0,
-          _GEN_11[116],
-          2'h0,
-          _GEN_11[113],
-          1'h0,
-          _GEN_11[111],
-          1'h0,
-          _GEN_11[109:108],
-          3'h0,
-          _GEN_11[104],
-          3'h0,
-          _GEN_11[100],
-          2'h0,
-          _GEN_11[97],
-          1'h0,
-          _GEN_11[95:93],
-          3'h0,
-          _GEN_11[89:88],
-          3'h0,
-          _GEN_11[84:80],
-          1'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76:75],
-          1'h0,
-          _GEN_11[73:72],
-          5'h0,
-          _GEN_11[66],
-          2'h0,
-          _GEN_11[63],
-          3'h0,
-          _GEN_11[59:55],
-          3'h0,
-          _GEN_11[51:49],
-          3'h0,
-          _GEN_11[45:43],
-          1'h0,
-          _GEN_11[41:40],
-          2'h0,
-          _GEN_11[37],
-          1'h0,
-          _GEN_11[35:32],
-          1'h0,
-          _GEN_11[30],
-          2'h0,
-          _GEN_11[27],
-          3'h0,
-          _GEN_11[23:21],
-          1'h0,
-          _GEN_11[19],
-          4'h0,
-          _GEN_11[14:13],
-          1'h0,
-          _GEN_11[11:10],
-          1'h0,
-          _GEN_11[8:4],
-          2'h0,
-          _GEN_11[1],
-          304'h0};
-      parity_r0s3__11 <=
-        ^{_GEN_11[208:206],
-          1'h0,
-          _GEN_11[204],
-          3'h0,
-          _GEN_11[200],
-          6'h0,
-          _GEN_11[193],
-          2'h0,
-          _GEN_11[190:188],
-          3'h0,
-          _GEN_11[184:183],
-          5'h0,
-          _GEN_11[177],
-          1'h0,
-          _GEN_11[175],
-          2'h0,
-          _GEN_11[172:169],
-          1'h0,
-          _GEN_11[167],
-          2'h0,
-          _GEN_11[164],
-          2'h0,
-          _GEN_11[161:160],
-          2'h0,
-          _GEN_11[157:156],
-          1'h0,
-          _GEN_11[154:153],
-          1'h0,
-          _GEN_11[151],
-          1'h0,
-          _GEN_11[149],
-          2'h0,
-          _GEN_11[146:145],
-          1'h0,
-          _GEN_11[143],
-          4'h0,
-          _GEN_11[138],
-          1'h0,
-          _GEN_11[136],
-          1'h0,
-          _GEN_11[134],
-          1'h0,
-          _GEN_11[132],
-          2'h0,
-          _GEN_11[129],
-          2'h0,
-          _GEN_11[126:125],
-          2'h0,
-          _GEN_11[122],
-          4'h0,
-          _GEN_11[117],
-          2'h0,
-          _GEN_11[114],
-          1'h0,
-          _GEN_11[112],
-          1'h0,
-          _GEN_11[110:109],
-          3'h0,
-          _GEN_11[105],
-          3'h0,
-          _GEN_11[101],
-          2'h0,
-          _GEN_11[98],
-          1'h0,
-          _GEN_11[96:94],
-          3'h0,
-          _GEN_11[90:89],
-          3'h0,
-          _GEN_11[85:81],
-          1'h0,
-          _GEN_11[79],
-          1'h0,
-          _GEN_11[77:76],
-          1'h0,
-          _GEN_11[74:73],
-          5'h0,
-          _GEN_11[67],
-          2'h0,
-          _GEN_11[64],
-          3'h0,
-          _GEN_11[60:56],
-          3'h0,
-          _GEN_11[52:50],
-          3'h0,
-          _GEN_11[46:44],
-          1'h0,
-          _GEN_11[42:41],
-          2'h0,
-          _GEN_11[38],
-          1'h0,
-          _GEN_11[36:33],
-          1'h0,
-          _GEN_11[31],
-          2'h0,
-          _GEN_11[28],
-          3'h0,
-          _GEN_11[24:22],
-          1'h0,
-          _GEN_11[20],
-          4'h0,
-          _GEN_11[15:14],
-          1'h0,
-          _GEN_11[12:11],
-          1'h0,
-          _GEN_11[9:5],
-          2'h0,
-          _GEN_11[2],
-          1'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__12 <=
-        ^{_GEN_11[208:207],
-          2'h0,
-          _GEN_11[204:202],
-          1'h0,
-          _GEN_11[200],
-          2'h0,
-          _GEN_11[197],
-          2'h0,
-          _GEN_11[194:192],
-          1'h0,
-          _GEN_11[190:188],
-          1'h0,
-          _GEN_11[186:185],
-          1'h0,
-          _GEN_11[183:181],
-          1'h0,
-          _GEN_11[179],
-          2'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174],
-          2'h0,
-          _GEN_11[171:170],
-          1'h0,
-          _GEN_11[168:163],
-          5'h0,
-          _GEN_11[157:156],
-          1'h0,
-          _GEN_11[154],
-          1'h0,
-          _GEN_11[152],
-          5'h0,
-          _GEN_11[146:145],
-          1'h0,
-          _GEN_11[143],
-          1'h0,
-          _GEN_11[141:140],
-          1'h0,
-          _GEN_11[138:137],
-          1'h0,
-          _GEN_11[135:133],
-          1'h0,
-          _GEN_11[131],
-          1'h0,
-          _GEN_11[129],
-          2'h0,
-          _GEN_11[126:125],
-          1'h0,
-          _GEN_11[123:121],
-          2'h0,
-          _GEN_11[118:115],
-          1'h0,
-          _GEN_11[113],
-          1'h0,
-          _GEN_11[111:108],
-          1'h0,
-          _GEN_11[106:105],
-          1'h0,
-          _GEN_11[103:101],
-          3'h0,
-          _GEN_11[97],
-          4'h0,
-          _GEN_11[92],
-          1'h0,
-          _GEN_11[90:89],
-          2'h0,
-          _GEN_11[86],
-          6'h0,
-          _GEN_11[79],
-          4'h0,
-          _GEN_11[74:70],
-          1'h0,
-          _GEN_11[68],
-          3'h0,
-          _GEN_11[64],
-          1'h0,
-          _GEN_11[62],
-          2'h0,
-          _GEN_11[59],
-          2'h0,
-          _GEN_11[56:55],
-          3'h0,
-          _GEN_11[51],
-          1'h0,
-          _GEN_11[49],
-          3'h0,
-          _GEN_11[45],
-          1'h0,
-          _GEN_11[43:41],
-          2'h0,
-          _GEN_11[38],
-          1'h0,
-          _GEN_11[36],
-          1'h0,
-          _GEN_11[34],
-          1'h0,
-          _GEN_11[32:31],
-          2'h0,
-          _GEN_11[28:27],
-          1'h0,
-          _GEN_11[25:22],
-          1'h0,
-          _GEN_11[20],
-          1'h0,
-          _GEN_11[18],
-          3'h0,
-          _GEN_11[14:13],
-          2'h0,
-          _GEN_11[10],
-          1'h0,
-          _GEN_11[8],
-          3'h0,
-          _GEN_11[4:3],
-          2'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__13 <=
-        ^{_GEN_11[208],
-          5'h0,
-          _GEN_11[202],
-          1'h0,
-          _GEN_11[200],
-          1'h0,
-          _GEN_11[198:197],
-          1'h0,
-          _GEN_11[195:194],
-          1'h0,
-          _GEN_11[192],
-          1'h0,
-          _GEN_11[190:187],
-          5'h0,
-          _GEN_11[181:177],
-          1'h0,
-          _GEN_11[175:173],
-          1'h0,
-          _GEN_11[171],
-          1'h0,
-          _GEN_11[169:168],
-          2'h0,
-          _GEN_11[165],
-          1'h0,
-          _GEN_11[163:161],
-          3'h0,
-          _GEN_11[157:156],
-          2'h0,
-          _GEN_11[153],
-          2'h0,
-          _GEN_11[150],
-          3'h0,
-          _GEN_11[146:145],
-          1'h0,
-          _GEN_11[143:142],
-          1'h0,
-          _GEN_11[140],
-          3'h0,
-          _GEN_11[136:135],
-          2'h0,
-          _GEN_11[132:131],
-          1'h0,
-          _GEN_11[129],
-          2'h0,
-          _GEN_11[126:123],
-          1'h0,
-          _GEN_11[121],
-          1'h0,
-          _GEN_11[119:118],
-          3'h0,
-          _GEN_11[114],
-          1'h0,
-          _GEN_11[112:110],
-          1'h0,
-          _GEN_11[108:104],
-          1'h0,
-          _GEN_11[102:101],
-          1'h0,
-          _GEN_11[99:98],
-          1'h0,
-          _GEN_11[96:95],
-          1'h0,
-          _GEN_11[93:92],
-          1'h0,
-          _GEN_11[90:89],
-          1'h0,
-          _GEN_11[87],
-          1'h0,
-          _GEN_11[85:82],
-          2'h0,
-          _GEN_11[79:77],
-          2'h0,
-          _GEN_11[74],
-          3'h0,
-          _GEN_11[70:69],
-          4'h0,
-          _GEN_11[64:61],
-          2'h0,
-          _GEN_11[58],
-          2'h0,
-          _GEN_11[55],
-          1'h0,
-          _GEN_11[53],
-          2'h0,
-          _GEN_11[50:49],
-          1'h0,
-          _GEN_11[47],
-          2'h0,
-          _GEN_11[44:41],
-          2'h0,
-          _GEN_11[38],
-          4'h0,
-          _GEN_11[33:31],
-          3'h0,
-          _GEN_11[27:22],
-          1'h0,
-          _GEN_11[20:18],
-          1'h0,
-          _GEN_11[16],
-          3'h0,
-          _GEN_11[12:11],
-          3'h0,
-          _GEN_11[7:5],
-          4'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__14 <=
-        ^{3'h0,
-          _GEN_11[205:204],
-          1'h0,
-          _GEN_11[202],
-          1'h0,
-          _GEN_11[200:195],
-          2'h0,
-          _GEN_11[192],
-          1'h0,
-          _GEN_11[190:189],
-          2'h0,
-          _GEN_11[186],
-          1'h0,
-          _GEN_11[184:183],
-          2'h0,
-          _GEN_11[180],
-          3'h0,
-          _GEN_11[176:175],
-          1'h0,
-          _GEN_11[173],
-          2'h0,
-          _GEN_11[170:169],
-          1'h0,
-          _GEN_11[167],
-          5'h0,
-          _GEN_11[161],
-          3'h0,
-          _GEN_11[157:154],
-          2'h0,
-          _GEN_11[151:150],
-          3'h0,
-          _GEN_11[146:145],
-          4'h0,
-          _GEN_11[140:136],
-          1'h0,
-          _GEN_11[134:131],
-          1'h0,
-          _GEN_11[129],
-          2'h0,
-          _GEN_11[126],
-          1'h0,
-          _GEN_11[124],
-          2'h0,
-          _GEN_11[121:119],
-          1'h0,
-          _GEN_11[117:115],
-          1'h0,
-          _GEN_11[113:111],
-          3'h0,
-          _GEN_11[107:106],
-          3'h0,
-          _GEN_11[102:100],
-          2'h0,
-          _GEN_11[97],
-          1'h0,
-          _GEN_11[95:92],
-          1'h0,
-          _GEN_11[90:88],
-          1'h0,
-          _GEN_11[86],
-          3'h0,
-          _GEN_11[82],
-          4'h0,
-          _GEN_11[77],
-          3'h0,
-          _GEN_11[73:72],
-          8'h0,
-          _GEN_11[63],
-          1'h0,
-          _GEN_11[61:57],
-          1'h0,
-          _GEN_11[55:41],
-          2'h0,
-          _GEN_11[38:37],
-          1'h0,
-          _GEN_11[35:31],
-          1'h0,
-          _GEN_11[29],
-          2'h0,
-          _GEN_11[26:22],
-          2'h0,
-          _GEN_11[19:13],
-          3'h0,
-          _GEN_11[9:8],
-          3'h0,
-          _GEN_11[4],
-          3'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__15 <=
-        ^{2'h0,
-          _GEN_11[206:205],
-          1'h0,
-          _GEN_11[203],
-          1'h0,
-          _GEN_11[201:196],
-          2'h0,
-          _GEN_11[193],
-          1'h0,
-          _GEN_11[191:190],
-          2'h0,
-          _GEN_11[187],
-          1'h0,
-          _GEN_11[185:184],
-          2'h0,
-          _GEN_11[181],
-          3'h0,
-          _GEN_11[177:176],
-          1'h0,
-          _GEN_11[174],
-          2'h0,
-          _GEN_11[171:170],
-          1'h0,
-          _GEN_11[168],
-          5'h0,
-          _GEN_11[162],
-          3'h0,
-          _GEN_11[158:155],
-          2'h0,
-          _GEN_11[152:151],
-          3'h0,
-          _GEN_11[147:146],
-          4'h0,
-          _GEN_11[141:137],
-          1'h0,
-          _GEN_11[135:132],
-          1'h0,
-          _GEN_11[130],
-          2'h0,
-          _GEN_11[127],
-          1'h0,
-          _GEN_11[125],
-          2'h0,
-          _GEN_11[122:120],
-          1'h0,
-          _GEN_11[118:116],
-          1'h0,
-          _GEN_11[114:112],
-          3'h0,
-          _GEN_11[108:107],
-          3'h0,
-          _GEN_11[103:101],
-          2'h0,
-          _GEN_11[98],
-          1'h0,
-          _GEN_11[96:93],
-          1'h0,
-          _GEN_11[91:89],
-          1'h0,
-          _GEN_11[87],
-          3'h0,
-          _GEN_11[83],
-          4'h0,
-          _GEN_11[78],
-          3'h0,
-          _GEN_11[74:73],
-          8'h0,
-          _GEN_11[64],
-          1'h0,
-          _GEN_11[62:58],
-          1'h0,
-          _GEN_11[56:42],
-          2'h0,
-          _GEN_11[39:38],
-          1'h0,
-          _GEN_11[36:32],
-          1'h0,
-          _GEN_11[30],
-          2'h0,
-          _GEN_11[27:23],
-          2'h0,
-          _GEN_11[20:14],
-          3'h0,
-          _GEN_11[10:9],
-          3'h0,
-          _GEN_11[5],
-          3'h0,
-          _GEN_11[1],
-          304'h0};
-      parity_r0s3__16 <=
-        ^{1'h0,
-          _GEN_11[207:206],
-          1'h0,
-          _GEN_11[204],
-          1'h0,
-          _GEN_11[202:197],
-          2'h0,
-          _GEN_11[194],
-          1'h0,
-          _GEN_11[192:191],
-          2'h0,
-          _GEN_11[188],
-          1'h0,
-          _GEN_11[186:185],
-          2'h0,
-          _GEN_11[182],
-          3'h0,
-          _GEN_11[178:177],
-          1'h0,
-          _GEN_11[175],
-          2'h0,
-          _GEN_11[172:171],
-          1'h0,
-          _GEN_11[169],
-          5'h0,
-          _GEN_11[163],
-          3'h0,
-          _GEN_11[159:156],
-          2'h0,
-          _GEN_11[153:152],
-          3'h0,
-          _GEN_11[148:147],
-          4'h0,
-          _GEN_11[142:138],
-          1'h0,
-          _GEN_11[136:133],
-          1'h0,
-          _GEN_11[131],
-          2'h0,
-          _GEN_11[128],
-          1'h0,
-          _GEN_11[126],
-          2'h0,
-          _GEN_11[123:121],
-          1'h0,
-          _GEN_11[119:117],
-          1'h0,
-          _GEN_11[115:113],
-          3'h0,
-          _GEN_11[109:108],
-          3'h0,
-          _GEN_11[104:102],
-          2'h0,
-          _GEN_11[99],
-          1'h0,
-          _GEN_11[97:94],
-          1'h0,
-          _GEN_11[92:90],
-          1'h0,
-          _GEN_11[88],
-          3'h0,
-          _GEN_11[84],
-          4'h0,
-          _GEN_11[79],
-          3'h0,
-          _GEN_11[75:74],
-          8'h0,
-          _GEN_11[65],
-          1'h0,
-          _GEN_11[63:59],
-          1'h0,
-          _GEN_11[57:43],
-          2'h0,
-          _GEN_11[40:39],
-          1'h0,
-          _GEN_11[37:33],
-          1'h0,
-          _GEN_11[31],
-          2'h0,
-          _GEN_11[28:24],
-          2'h0,
-          _GEN_11[21:15],
-          3'h0,
-          _GEN_11[11:10],
-          3'h0,
-          _GEN_11[6],
-          3'h0,
-          _GEN_11[2],
-          1'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__17 <=
-        ^{_GEN_11[208:207],
-          1'h0,
-          _GEN_11[205],
-          1'h0,
-          _GEN_11[203:198],
-          2'h0,
-          _GEN_11[195],
-          1'h0,
-          _GEN_11[193:192],
-          2'h0,
-          _GEN_11[189],
-          1'h0,
-          _GEN_11[187:186],
-          2'h0,
-          _GEN_11[183],
-          3'h0,
-          _GEN_11[179:178],
-          1'h0,
-          _GEN_11[176],
-          2'h0,
-          _GEN_11[173:172],
-          1'h0,
-          _GEN_11[170],
-          5'h0,
-          _GEN_11[164],
-          3'h0,
-          _GEN_11[160:157],
-          2'h0,
-          _GEN_11[154:153],
-          3'h0,
-          _GEN_11[149:148],
-          4'h0,
-          _GEN_11[143:139],
-          1'h0,
-          _GEN_11[137:134],
-          1'h0,
-          _GEN_11[132],
-          2'h0,
-          _GEN_11[129],
-          1'h0,
-          _GEN_11[127],
-          2'h0,
-          _GEN_11[124:122],
-          1'h0,
-          _GEN_11[120:118],
-          1'h0,
-          _GEN_11[116:114],
-          3'h0,
-          _GEN_11[110:109],
-          3'h0,
-          _GEN_11[105:103],
-          2'h0,
-          _GEN_11[100],
-          1'h0,
-          _GEN_11[98:95],
-          1'h0,
-          _GEN_11[93:91],
-          1'h0,
-          _GEN_11[89],
-          3'h0,
-          _GEN_11[85],
-          4'h0,
-          _GEN_11[80],
-          3'h0,
-          _GEN_11[76:75],
-          8'h0,
-          _GEN_11[66],
-          1'h0,
-          _GEN_11[64:60],
-          1'h0,
-          _GEN_11[58:44],
-          2'h0,
-          _GEN_11[41:40],
-          1'h0,
-          _GEN_11[38:34],
-          1'h0,
-          _GEN_11[32],
-          2'h0,
-          _GEN_11[29:25],
-          2'h0,
-          _GEN_11[22:16],
-          3'h0,
-          _GEN_11[12:11],
-          3'h0,
-          _GEN_11[7],
-          3'h0,
-          _GEN_11[3],
-          1'h0,
-          _GEN_11[1],
-          304'h0};
-      parity_r0s3__18 <=
-        ^{_GEN_11[208],
-          1'h0,
-          _GEN_11[206:205],
-          5'h0,
-          _GEN_11[199],
-          1'h0,
-          _GEN_11[197:196],
-          1'h0,
-          _GEN_11[194],
-          1'h0,
-          _GEN_11[192:190],
-          2'h0,
-          _GEN_11[187:186],
-          2'h0,
-          _GEN_11[183:180],
-          1'h0,
-          _GEN_11[178:177],
-          4'h0,
-          _GEN_11[172:171],
-          3'h0,
-          _GEN_11[167:162],
-          1'h0,
-          _GEN_11[160:159],
-          2'h0,
-          _GEN_11[156],
-          1'h0,
-          _GEN_11[154],
-          4'h0,
-          _GEN_11[149],
-          1'h0,
-          _GEN_11[147],
-          1'h0,
-          _GEN_11[145],
-          2'h0,
-          _GEN_11[142],
-          2'h0,
-          _GEN_11[139],
-          1'h0,
-          _GEN_11[137:133],
-          1'h0,
-          _GEN_11[131],
-          1'h0,
-          _GEN_11[129:127],
-          2'h0,
-          _GEN_11[124:122],
-          1'h0,
-          _GEN_11[120:119],
-          3'h0,
-          _GEN_11[115],
-          3'h0,
-          _GEN_11[111:108],
-          1'h0,
-          _GEN_11[106],
-          1'h0,
-          _GEN_11[104:103],
-          4'h0,
-          _GEN_11[98:97],
-          1'h0,
-          _GEN_11[95:93],
-          1'h0,
-          _GEN_11[91:89],
-          2'h0,
-          _GEN_11[86:78],
-          1'h0,
-          _GEN_11[76:75],
-          1'h0,
-          _GEN_11[73:70],
-          2'h0,
-          _GEN_11[67],
-          3'h0,
-          _GEN_11[63],
-          2'h0,
-          _GEN_11[60:59],
-          4'h0,
-          _GEN_11[54],
-          2'h0,
-          _GEN_11[51:50],
-          1'h0,
-          _GEN_11[48],
-          2'h0,
-          _GEN_11[45],
-          2'h0,
-          _GEN_11[42],
-          5'h0,
-          _GEN_11[36],
-          2'h0,
-          _GEN_11[33],
-          1'h0,
-          _GEN_11[31:30],
-          3'h0,
-          _GEN_11[26],
-          2'h0,
-          _GEN_11[23],
-          3'h0,
-          _GEN_11[19],
-          1'h0,
-          _GEN_11[17:13],
-          3'h0,
-          _GEN_11[9:6],
-          3'h0,
-          _GEN_11[2:1],
-          304'h0};
-      parity_r0s3__19 <=
-        ^{1'h0,
-          _GEN_11[207:201],
-          2'h0,
-          _GEN_11[198],
-          2'h0,
-          _GEN_11[195],
-          7'h0,
-          _GEN_11[187:186],
-          11'h0,
-          _GEN_11[174],
-          5'h0,
-          _GEN_11[168],
-          2'h0,
-          _GEN_11[165],
-          2'h0,
-          _GEN_11[162],
-          1'h0,
-          _GEN_11[160],
-          1'h0,
-          _GEN_11[158:156],
-          7'h0,
-          _GEN_11[148:144],
-          2'h0,
-          _GEN_11[141],
-          1'h0,
-          _GEN_11[139],
-          1'h0,
-          _GEN_11[137:135],
-          2'h0,
-          _GEN_11[132:131],
-          2'h0,
-          _GEN_11[128:127],
-          2'h0,
-          _GEN_11[124:122],
-          1'h0,
-          _GEN_11[120],
-          2'h0,
-          _GEN_11[117],
-          4'h0,
-          _GEN_11[112:110],
-          1'h0,
-          _GEN_11[108:107],
-          2'h0,
-          _GEN_11[104:103],
-          1'h0,
-          _GEN_11[101],
-          2'h0,
-          _GEN_11[98],
-          3'h0,
-          _GEN_11[94],
-          3'h0,
-          _GEN_11[90:89],
-          1'h0,
-          _GEN_11[87:86],
-          4'h0,
-          _GEN_11[81],
-          2'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76:74],
-          3'h0,
-          _GEN_11[70],
-          1'h0,
-          _GEN_11[68],
-          2'h0,
-          _GEN_11[65],
-          2'h0,
-          _GEN_11[62],
-          3'h0,
-          _GEN_11[58:56],
-          2'h0,
-          _GEN_11[53],
-          1'h0,
-          _GEN_11[51],
-          3'h0,
-          _GEN_11[47],
-          3'h0,
-          _GEN_11[43],
-          1'h0,
-          _GEN_11[41],
-          1'h0,
-          _GEN_11[39:38],
-          2'h0,
-          _GEN_11[35:34],
-          1'h0,
-          _GEN_11[32],
-          2'h0,
-          _GEN_11[29:28],
-          3'h0,
-          _GEN_11[24],
-          1'h0,
-          _GEN_11[22:21],
-          3'h0,
-          _GEN_11[17],
-          4'h0,
-          _GEN_11[12],
-          1'h0,
-          _GEN_11[10],
-          1'h0,
-          _GEN_11[8],
-          1'h0,
-          _GEN_11[6],
-          1'h0,
-          _GEN_11[4:1],
-          304'h0};
-      parity_r0s3__20 <=
-        ^{_GEN_11[208:202],
-          2'h0,
-          _GEN_11[199],
-          2'h0,
-          _GEN_11[196],
-          7'h0,
-          _GEN_11[188:187],
-          11'h0,
-          _GEN_11[175],
-          5'h0,
-          _GEN_11[169],
-          2'h0,
-          _GEN_11[166],
-          2'h0,
-          _GEN_11[163],
-          1'h0,
-          _GEN_11[161],
-          1'h0,
-          _GEN_11[159:157],
-          7'h0,
-          _GEN_11[149:145],
-          2'h0,
-          _GEN_11[142],
-          1'h0,
-          _GEN_11[140],
-          1'h0,
-          _GEN_11[138:136],
-          2'h0,
-          _GEN_11[133:132],
-          2'h0,
-          _GEN_11[129:128],
-          2'h0,
-          _GEN_11[125:123],
-          1'h0,
-          _GEN_11[121],
-          2'h0,
-          _GEN_11[118],
-          4'h0,
-          _GEN_11[113:111],
-          1'h0,
-          _GEN_11[109:108],
-          2'h0,
-          _GEN_11[105:104],
-          1'h0,
-          _GEN_11[102],
-          2'h0,
-          _GEN_11[99],
-          3'h0,
-          _GEN_11[95],
-          3'h0,
-          _GEN_11[91:90],
-          1'h0,
-          _GEN_11[88:87],
-          4'h0,
-          _GEN_11[82],
-          2'h0,
-          _GEN_11[79],
-          1'h0,
-          _GEN_11[77:75],
-          3'h0,
-          _GEN_11[71],
-          1'h0,
-          _GEN_11[69],
-          2'h0,
-          _GEN_11[66],
-          2'h0,
-          _GEN_11[63],
-          3'h0,
-          _GEN_11[59:57],
-          2'h0,
-          _GEN_11[54],
-          1'h0,
-          _GEN_11[52],
-          3'h0,
-          _GEN_11[48],
-          3'h0,
-          _GEN_11[44],
-          1'h0,
-          _GEN_11[42],
-          1'h0,
-          _GEN_11[40:39],
-          2'h0,
-          _GEN_11[36:35],
-          1'h0,
-          _GEN_11[33],
-          2'h0,
-          _GEN_11[30:29],
-          3'h0,
-          _GEN_11[25],
-          1'h0,
-          _GEN_11[23:22],
-          3'h0,
-          _GEN_11[18],
-          4'h0,
-          _GEN_11[13],
-          1'h0,
-          _GEN_11[11],
-          1'h0,
-          _GEN_11[9],
-          1'h0,
-          _GEN_11[7],
-          1'h0,
-          _GEN_11[5:2],
-          305'h0};
-      parity_r0s3__21 <=
-        ^{_GEN_11[208:206],
-          3'h0,
-          _GEN_11[202:201],
-          7'h0,
-          _GEN_11[193:191],
-          1'h0,
-          _GEN_11[189],
-          2'h0,
-          _GEN_11[186],
-          1'h0,
-          _GEN_11[184:181],
-          1'h0,
-          _GEN_11[179:178],
-          1'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174:172],
-          1'h0,
-          _GEN_11[170],
-          3'h0,
-          _GEN_11[166],
-          2'h0,
-          _GEN_11[163],
-          1'h0,
-          _GEN_11[161:159],
-          2'h0,
-          _GEN_11[156:155],
-          5'h0,
-          _GEN_11[149:148],
-          1'h0,
-          _GEN_11[146:144],
-          3'h0,
-          _GEN_11[140],
-          2'h0,
-          _GEN_11[137],
-          3'h0,
-          _GEN_11[133],
-          1'h0,
-          _GEN_11[131],
-          3'h0,
-          _GEN_11[127:126],
-          1'h0,
-          _GEN_11[124],
-          2'h0,
-          _GEN_11[121],
-          1'h0,
-          _GEN_11[119],
-          1'h0,
-          _GEN_11[117:116],
-          1'h0,
-          _GEN_11[114:112],
-          1'h0,
-          _GEN_11[110],
-          1'h0,
-          _GEN_11[108],
-          1'h0,
-          _GEN_11[106],
-          4'h0,
-          _GEN_11[101:99],
-          3'h0,
-          _GEN_11[95],
-          6'h0,
-          _GEN_11[88],
-          2'h0,
-          _GEN_11[85:84],
-          1'h0,
-          _GEN_11[82],
-          2'h0,
-          _GEN_11[79],
-          2'h0,
-          _GEN_11[76:75],
-          1'h0,
-          _GEN_11[73],
-          1'h0,
-          _GEN_11[71],
-          3'h0,
-          _GEN_11[67],
-          1'h0,
-          _GEN_11[65],
-          2'h0,
-          _GEN_11[62:61],
-          1'h0,
-          _GEN_11[59],
-          1'h0,
-          _GEN_11[57:56],
-          3'h0,
-          _GEN_11[52],
-          4'h0,
-          _GEN_11[47:45],
-          1'h0,
-          _GEN_11[43],
-          2'h0,
-          _GEN_11[40:38],
-          1'h0,
-          _GEN_11[36:34],
-          3'h0,
-          _GEN_11[30:26],
-          1'h0,
-          _GEN_11[24:18],
-          1'h0,
-          _GEN_11[16:15],
-          4'h0,
-          _GEN_11[10:7],
-          1'h0,
-          _GEN_11[5],
-          1'h0,
-          _GEN_11[3],
-          1'h0,
-          _GEN_11[1:0],
-          303'h0};
-      parity_r0s3__22 <=
-        ^{_GEN_11[208:207],
-          1'h0,
-          _GEN_11[205:204],
-          2'h0,
-          _GEN_11[201:200],
-          2'h0,
-          _GEN_11[197],
-          2'h0,
-          _GEN_11[194],
-          2'h0,
-          _GEN_11[191:190],
-          1'h0,
-          _GEN_11[188:185],
-          3'h0,
-          _GEN_11[181:180],
-          1'h0,
-          _GEN_11[178:177],
-          1'h0,
-          _GEN_11[175],
-          2'h0,
-          _GEN_11[172:171],
-          4'h0,
-          _GEN_11[166],
-          2'h0,
-          _GEN_11[163],
-          2'h0,
-          _GEN_11[160],
-          1'h0,
-          _GEN_11[158:157],
-          1'h0,
-          _GEN_11[155],
-          5'h0,
-          _GEN_11[149],
-          2'h0,
-          _GEN_11[146],
-          1'h0,
-          _GEN_11[144:143],
-          2'h0,
-          _GEN_11[140:139],
-          6'h0,
-          _GEN_11[132:128],
-          6'h0,
-          _GEN_11[121:120],
-          1'h0,
-          _GEN_11[118],
-          1'h0,
-          _GEN_11[116:113],
-          1'h0,
-          _GEN_11[111],
-          2'h0,
-          _GEN_11[108:107],
-          1'h0,
-          _GEN_11[105],
-          1'h0,
-          _GEN_11[103:102],
-          1'h0,
-          _GEN_11[100:99],
-          3'h0,
-          _GEN_11[95],
-          2'h0,
-          _GEN_11[92:91],
-          4'h0,
-          _GEN_11[86],
-          1'h0,
-          _GEN_11[84],
-          1'h0,
-          _GEN_11[82],
-          2'h0,
-          _GEN_11[79:78],
-          1'h0,
-          _GEN_11[76:73],
-          1'h0,
-          _GEN_11[71:70],
-          1'h0,
-          _GEN_11[68],
-          1'h0,
-          _GEN_11[66:63],
-          1'h0,
-          _GEN_11[61],
-          4'h0,
-          _GEN_11[56:55],
-          2'h0,
-          _GEN_11[52],
-          2'h0,
-          _GEN_11[49:48],
-          3'h0,
-          _GEN_11[44],
-          3'h0,
-          _GEN_11[40],
-          1'h0,
-          _GEN_11[38],
-          1'h0,
-          _GEN_11[36],
-          5'h0,
-          _GEN_11[30],
-          4'h0,
-          _GEN_11[25:23],
-          3'h0,
-          _GEN_11[19:17],
-          1'h0,
-          _GEN_11[15:14],
-          1'h0,
-          _GEN_11[12:10],
-          1'h0,
-          _GEN_11[8:7],
-          4'h0,
-          _GEN_11[2],
-          305'h0};
-      parity_r0s3__23 <=
-        ^{_GEN_11[208],
-          1'h0,
-          _GEN_11[206],
-          1'h0,
-          _GEN_11[204:203],
-          2'h0,
-          _GEN_11[200],
-          1'h0,
-          _GEN_11[198:197],
-          1'h0,
-          _GEN_11[195],
-          1'h0,
-          _GEN_11[193],
-          3'h0,
-          _GEN_11[189],
-          1'h0,
-          _GEN_11[187],
-          2'h0,
-          _GEN_11[184:183],
-          6'h0,
-          _GEN_11[176],
-          1'h0,
-          _GEN_11[174],
-          7'h0,
-          _GEN_11[166],
-          2'h0,
-          _GEN_11[163:162],
-          2'h0,
-          _GEN_11[159],
-          3'h0,
-          _GEN_11[155],
-          11'h0,
-          _GEN_11[143],
-          3'h0,
-          _GEN_11[139:138],
-          3'h0,
-          _GEN_11[134:132],
-          4'h0,
-          _GEN_11[127],
-          1'h0,
-          _GEN_11[125],
-          5'h0,
-          _GEN_11[119],
-          3'h0,
-          _GEN_11[115:114],
-          1'h0,
-          _GEN_11[112],
-          5'h0,
-          _GEN_11[106:104],
-          3'h0,
-          _GEN_11[100:99],
-          3'h0,
-          _GEN_11[95],
-          1'h0,
-          _GEN_11[93],
-          1'h0,
-          _GEN_11[91],
-          1'h0,
-          _GEN_11[89],
-          1'h0,
-          _GEN_11[87],
-          2'h0,
-          _GEN_11[84],
-          1'h0,
-          _GEN_11[82],
-          3'h0,
-          _GEN_11[78],
-          1'h0,
-          _GEN_11[76],
-          1'h0,
-          _GEN_11[74:73],
-          2'h0,
-          _GEN_11[70:69],
-          1'h0,
-          _GEN_11[67:66],
-          4'h0,
-          _GEN_11[61:60],
-          1'h0,
-          _GEN_11[58],
-          2'h0,
-          _GEN_11[55],
-          2'h0,
-          _GEN_11[52],
-          1'h0,
-          _GEN_11[50],
-          2'h0,
-          _GEN_11[47:45],
-          6'h0,
-          _GEN_11[38],
-          2'h0,
-          _GEN_11[35],
-          5'h0,
-          _GEN_11[29:24],
-          1'h0,
-          _GEN_11[22:21],
-          1'h0,
-          _GEN_11[19],
-          4'h0,
-          _GEN_11[14:13],
-          1'h0,
-          _GEN_11[11],
-          2'h0,
-          _GEN_11[8:6],
-          1'h0,
-          _GEN_11[4:3],
-          1'h0,
-          _GEN_11[1],
-          304'h0};
-      parity_r0s3__24 <=
-        ^{1'h0,
-          _GEN_11[207],
-          3'h0,
-          _GEN_11[203:202],
-          1'h0,
-          _GEN_11[200:196],
-          1'h0,
-          _GEN_11[194:190],
-          3'h0,
-          _GEN_11[186:185],
-          1'h0,
-          _GEN_11[183:181],
-          1'h0,
-          _GEN_11[179:177],
-          1'h0,
-          _GEN_11[175:172],
-          5'h0,
-          _GEN_11[166],
-          3'h0,
-          _GEN_11[162:160],
-          1'h0,
-          _GEN_11[158],
-          2'h0,
-          _GEN_11[155],
-          4'h0,
-          _GEN_11[150],
-          2'h0,
-          _GEN_11[147],
-          1'h0,
-          _GEN_11[145],
-          1'h0,
-          _GEN_11[143],
-          1'h0,
-          _GEN_11[141],
-          2'h0,
-          _GEN_11[138],
-          2'h0,
-          _GEN_11[135],
-          1'h0,
-          _GEN_11[133],
-          1'h0,
-          _GEN_11[131:125],
-          2'h0,
-          _GEN_11[122:120],
-          2'h0,
-          _GEN_11[117],
-          1'h0,
-          _GEN_11[115],
-          1'h0,
-          _GEN_11[113],
-          3'h0,
-          _GEN_11[109:106],
-          2'h0,
-          _GEN_11[103],
-          2'h0,
-          _GEN_11[100:99],
-          3'h0,
-          _GEN_11[95:94],
-          2'h0,
-          _GEN_11[91:88],
-          3'h0,
-          _GEN_11[84],
-          1'h0,
-          _GEN_11[82],
-          1'h0,
-          _GEN_11[80],
-          1'h0,
-          _GEN_11[78],
-          3'h0,
-          _GEN_11[74:72],
-          3'h0,
-          _GEN_11[68:67],
-          1'h0,
-          _GEN_11[65:64],
-          3'h0,
-          _GEN_11[60:57],
-          1'h0,
-          _GEN_11[55],
-          2'h0,
-          _GEN_11[52:51],
-          1'h0,
-          _GEN_11[49:48],
-          6'h0,
-          _GEN_11[41],
-          2'h0,
-          _GEN_11[38:35],
-          3'h0,
-          _GEN_11[31:30],
-          3'h0,
-          _GEN_11[26:25],
-          1'h0,
-          _GEN_11[23],
-          1'h0,
-          _GEN_11[21],
-          2'h0,
-          _GEN_11[18],
-          1'h0,
-          _GEN_11[16],
-          7'h0,
-          _GEN_11[8],
-          1'h0,
-          _GEN_11[6:5],
-          2'h0,
-          _GEN_11[2:1],
-          304'h0};
-      parity_r0s3__25 <=
-        ^{_GEN_11[208],
-          3'h0,
-          _GEN_11[204:203],
-          1'h0,
-          _GEN_11[201:197],
-          1'h0,
-          _GEN_11[195:191],
-          3'h0,
-          _GEN_11[187:186],
-          1'h0,
-          _GEN_11[184:182],
-          1'h0,
-          _GEN_11[180:178],
-          1'h0,
-          _GEN_11[176:173],
-          5'h0,
-          _GEN_11[167],
-          3'h0,
-          _GEN_11[163:161],
-          1'h0,
-          _GEN_11[159],
-          2'h0,
-          _GEN_11[156],
-          4'h0,
-          _GEN_11[151],
-          2'h0,
-          _GEN_11[148],
-          1'h0,
-          _GEN_11[146],
-          1'h0,
-          _GEN_11[144],
-          1'h0,
-          _GEN_11[142],
-          2'h0,
-          _GEN_11[139],
-          2'h0,
-          _GEN_11[136],
-          1'h0,
-          _GEN_11[134],
-          1'h0,
-          _GEN_11[132:126],
-          2'h0,
-          _GEN_11[123:121],
-          2'h0,
-          _GEN_11[118],
-          1'h0,
-          _GEN_11[116],
-          1'h0,
-          _GEN_11[114],
-          3'h0,
-          _GEN_11[110:107],
-          2'h0,
-          _GEN_11[104],
-          2'h0,
-          _GEN_11[101:100],
-          3'h0,
-          _GEN_11[96:95],
-          2'h0,
-          _GEN_11[92:89],
-          3'h0,
-          _GEN_11[85],
-          1'h0,
-          _GEN_11[83],
-          1'h0,
-          _GEN_11[81],
-          1'h0,
-          _GEN_11[79],
-          3'h0,
-          _GEN_11[75:73],
-          3'h0,
-          _GEN_11[69:68],
-          1'h0,
-          _GEN_11[66:65],
-          3'h0,
-          _GEN_11[61:58],
-          1'h0,
-          _GEN_11[56],
-          2'h0,
-          _GEN_11[53:52],
-          1'h0,
-          _GEN_11[50:49],
-          6'h0,
-          _GEN_11[42],
-          2'h0,
-          _GEN_11[39:36],
-          3'h0,
-          _GEN_11[32:31],
-          3'h0,
-          _GEN_11[27:26],
-          1'h0,
-          _GEN_11[24],
-          1'h0,
-          _GEN_11[22],
-          2'h0,
-          _GEN_11[19],
-          1'h0,
-          _GEN_11[17],
-          7'h0,
-          _GEN_11[9],
-          1'h0,
-          _GEN_11[7:6],
-          2'h0,
-          _GEN_11[3:2],
-          305'h0};
-      parity_r0s3__26 <=
-        ^{5'h0,
-          _GEN_11[203],
-          3'h0,
-          _GEN_11[199:194],
-          2'h0,
-          _GEN_11[191],
-          3'h0,
-          _GEN_11[187:185],
-          2'h0,
-          _GEN_11[182],
-          1'h0,
-          _GEN_11[180],
-          1'h0,
-          _GEN_11[178:175],
-          1'h0,
-          _GEN_11[173:172],
-          3'h0,
-          _GEN_11[168:166],
-          4'h0,
-          _GEN_11[161:160],
-          1'h0,
-          _GEN_11[158:155],
-          2'h0,
-          _GEN_11[152],
-          1'h0,
-          _GEN_11[150:149],
-          4'h0,
-          _GEN_11[144],
-          2'h0,
-          _GEN_11[141],
-          1'h0,
-          _GEN_11[139:137],
-          1'h0,
-          _GEN_11[135:132],
-          3'h0,
-          _GEN_11[128],
-          2'h0,
-          _GEN_11[125:123],
-          1'h0,
-          _GEN_11[121],
-          1'h0,
-          _GEN_11[119],
-          2'h0,
-          _GEN_11[116:115],
-          3'h0,
-          _GEN_11[111:110],
-          6'h0,
-          _GEN_11[103:102],
-          2'h0,
-          _GEN_11[99],
-          1'h0,
-          _GEN_11[97],
-          1'h0,
-          _GEN_11[95],
-          1'h0,
-          _GEN_11[93],
-          2'h0,
-          _GEN_11[90:89],
-          2'h0,
-          _GEN_11[86:85],
-          1'h0,
-          _GEN_11[83],
-          3'h0,
-          _GEN_11[79:76],
-          1'h0,
-          _GEN_11[74:71],
-          1'h0,
-          _GEN_11[69],
-          1'h0,
-          _GEN_11[67:64],
-          4'h0,
-          _GEN_11[59:58],
-          1'h0,
-          _GEN_11[56:54],
-          1'h0,
-          _GEN_11[52:49],
-          1'h0,
-          _GEN_11[47:46],
-          2'h0,
-          _GEN_11[43],
-          1'h0,
-          _GEN_11[41:40],
-          4'h0,
-          _GEN_11[35],
-          1'h0,
-          _GEN_11[33:31],
-          1'h0,
-          _GEN_11[29],
-          3'h0,
-          _GEN_11[25],
-          1'h0,
-          _GEN_11[23:21],
-          4'h0,
-          _GEN_11[16:14],
-          1'h0,
-          _GEN_11[12],
-          1'h0,
-          _GEN_11[10:8],
-          1'h0,
-          _GEN_11[6],
-          2'h0,
-          _GEN_11[3],
-          1'h0,
-          _GEN_11[1:0],
-          303'h0};
-      parity_r0s3__27 <=
-        ^{4'h0,
-          _GEN_11[204],
-          3'h0,
-          _GEN_11[200:195],
-          2'h0,
-          _GEN_11[192],
-          3'h0,
-          _GEN_11[188:186],
-          2'h0,
-          _GEN_11[183],
-          1'h0,
-          _GEN_11[181],
-          1'h0,
-          _GEN_11[179:176],
-          1'h0,
-          _GEN_11[174:173],
-          3'h0,
-          _GEN_11[169:167],
-          4'h0,
-          _GEN_11[162:161],
-          1'h0,
-          _GEN_11[159:156],
-          2'h0,
-          _GEN_11[153],
-          1'h0,
-          _GEN_11[151:150],
-          4'h0,
-          _GEN_11[145],
-          2'h0,
-          _GEN_11[142],
-          1'h0,
-          _GEN_11[140:138],
-          1'h0,
-          _GEN_11[136:133],
-          3'h0,
-          _GEN_11[129],
-          2'h0,
-          _GEN_11[126:124],
-          1'h0,
-          _GEN_11[122],
-          1'h0,
-          _GEN_11[120],
-          2'h0,
-          _GEN_11[117:116],
-          3'h0,
-          _GEN_11[112:111],
-          6'h0,
-          _GEN_11[104:103],
-          2'h0,
-          _GEN_11[100],
-          1'h0,
-          _GEN_11[98],
-          1'h0,
-          _GEN_11[96],
-          1'h0,
-          _GEN_11[94],
-          2'h0,
-          _GEN_11[91:90],
-          2'h0,
-          _GEN_11[87:86],
-          1'h0,
-          _GEN_11[84],
-          3'h0,
-          _GEN_11[80:77],
-          1'h0,
-          _GEN_11[75:72],
-          1'h0,
-          _GEN_11[70],
-          1'h0,
-          _GEN_11[68:65],
-          4'h0,
-          _GEN_11[60:59],
-          1'h0,
-          _GEN_11[57:55],
-          1'h0,
-          _GEN_11[53:50],
-          1'h0,
-          _GEN_11[48:47],
-          2'h0,
-          _GEN_11[44],
-          1'h0,
-          _GEN_11[42:41],
-          4'h0,
-          _GEN_11[36],
-          1'h0,
-          _GEN_11[34:32],
-          1'h0,
-          _GEN_11[30],
-          3'h0,
-          _GEN_11[26],
-          1'h0,
-          _GEN_11[24:22],
-          4'h0,
-          _GEN_11[17:15],
-          1'h0,
-          _GEN_11[13],
-          1'h0,
-          _GEN_11[11:9],
-          1'h0,
-          _GEN_11[7],
-          2'h0,
-          _GEN_11[4],
-          1'h0,
-          _GEN_11[2:1],
-          304'h0};
-      parity_r0s3__28 <=
-        ^{3'h0,
-          _GEN_11[205],
-          3'h0,
-          _GEN_11[201:196],
-          2'h0,
-          _GEN_11[193],
-          3'h0,
-          _GEN_11[189:187],
-          2'h0,
-          _GEN_11[184],
-          1'h0,
-          _GEN_11[182],
-          1'h0,
-          _GEN_11[180:177],
-          1'h0,
-          _GEN_11[175:174],
-          3'h0,
-          _GEN_11[170:168],
-          4'h0,
-          _GEN_11[163:162],
-          1'h0,
-          _GEN_11[160:157],
-          2'h0,
-          _GEN_11[154],
-          1'h0,
-          _GEN_11[152:151],
-          4'h0,
-          _GEN_11[146],
-          2'h0,
-          _GEN_11[143],
-          1'h0,
-          _GEN_11[141:139],
-          1'h0,
-          _GEN_11[137:134],
-          3'h0,
-          _GEN_11[130],
-          2'h0,
-          _GEN_11[127:125],
-          1'h0,
-          _GEN_11[123],
-          1'h0,
-          _GEN_11[121],
-          2'h0,
-          _GEN_11[118:117],
-          3'h0,
-          _GEN_11[113:112],
-          6'h0,
-          _GEN_11[105:104],
-          2'h0,
-          _GEN_11[101],
-          1'h0,
-          _GEN_11[99],
-          1'h0,
-          _GEN_11[97],
-          1'h0,
-          _GEN_11[95],
-          2'h0,
-          _GEN_11[92:91],
-          2'h0,
-          _GEN_11[88:87],
-          1'h0,
-          _GEN_11[85],
-          3'h0,
-          _GEN_11[81:78],
-          1'h0,
-          _GEN_11[76:73],
-          1'h0,
-          _GEN_11[71],
-          1'h0,
-          _GEN_11[69:66],
-          4'h0,
-          _GEN_11[61:60],
-          1'h0,
-          _GEN_11[58:56],
-          1'h0,
-          _GEN_11[54:51],
-          1'h0,
-          _GEN_11[49:48],
-          2'h0,
-          _GEN_11[45],
-          1'h0,
-          _GEN_11[43:42],
-          4'h0,
-          _GEN_11[37],
-          1'h0,
-          _GEN_11[35:33],
-          1'h0,
-          _GEN_11[31],
-          3'h0,
-          _GEN_11[27],
-          1'h0,
-          _GEN_11[25:23],
-          4'h0,
-          _GEN_11[18:16],
-          1'h0,
-          _GEN_11[14],
-          1'h0,
-          _GEN_11[12:10],
-          1'h0,
-          _GEN_11[8],
-          2'h0,
-          _GEN_11[5],
-          1'h0,
-          _GEN_11[3:2],
-          1'h0,
-          _GEN_11[0],
-          303'h0};
-      parity_r0s3__29 <=
-        ^{2'h0,
-          _GEN_11[206],
-          3'h0,
-          _GEN_11[202:197],
-          2'h0,
-          _GEN_11[194],
-          3'h0,
-          _GEN_11[190:188],
-          2'h0,
-          _GEN_11[185],
-          1'h0,
-          _GEN_11[183],
-          1'h0,
-          _GEN_11[181:178],
-          1'h0,
-          _GEN_11[176:175],
-          3'h0,
-          _GEN_11[171:169],
-          4'h0,
-          _GEN_11[164:163],
-          1'h0,
-          _GEN_11[161:158],
-          2'h0,
-          _GEN_11[155],
-          1'h0,
-          _GEN_11[153:152],
-          4'h0,
-          _GEN_11[147],
-          2'h0,
-          _GEN_11[144],
-          1'h0,
-          _GEN_11[142:140],
-          1'h0,
-          _GEN_11[138:135],
-          3'h0,
-          _GEN_11[131],
-          2'h0,
-          _GEN_11[128:126],
-          1'h0,
-          _GEN_11[124],
-          1'h0,
-          _GEN_11[122],
-          2'h0,
-          _GEN_11[119:118],
-          3'h0,
-          _GEN_11[114:113],
-          6'h0,
-          _GEN_11[106:105],
-          2'h0,
-          _GEN_11[102],
-          1'h0,
-          _GEN_11[100],
-          1'h0,
-          _GEN_11[98],
-          1'h0,
-          _GEN_11[96],
-          2'h0,
-          _GEN_11[93:92],
-          2'h0,
-          _GEN_11[89:88],
-          1'h0,
-          _GEN_11[86],
-          3'h0,
-          _GEN_11[82:79],
-          1'h0,
-          _GEN_11[77:74],
-          1'h0,
-          _GEN_11[72],
-          1'h0,
-          _GEN_11[70:67],
-          4'h0,
-          _GEN_11[62:61],
-          1'h0,
-          _GEN_11[59:57],
-          1'h0,
-          _GEN_11[55:52],
-          1'h0,
-          _GEN_11[50:49],
-          2'h0,
-          _GEN_11[46],
-          1'h0,
-          _GEN_11[44:43],
-          4'h0,
-          _GEN_11[38],
-          1'h0,
-          _GEN_11[36:34],
-          1'h0,
-          _GEN_11[32],
-          3'h0,
-          _GEN_11[28],
-          1'h0,
-          _GEN_11[26:24],
-          4'h0,
-          _GEN_11[19:17],
-          1'h0,
-          _GEN_11[15],
-          1'h0,
-          _GEN_11[13:11],
-          1'h0,
-          _GEN_11[9],
-          2'h0,
-          _GEN_11[6],
-          1'h0,
-          _GEN_11[4:3],
-          1'h0,
-          _GEN_11[1],
-          304'h0};
-      parity_r0s3__30 <=
-        ^{1'h0,
-          _GEN_11[207],
-          3'h0,
-          _GEN_11[203:198],
-          2'h0,
-          _GEN_11[195],
-          3'h0,
-          _GEN_11[191:189],
-          2'h0,
-          _GEN_11[186],
-          1'h0,
-          _GEN_11[184],
-          1'h0,
-          _GEN_11[182:179],
-          1'h0,
-          _GEN_11[177:176],
-          3'h0,
-          _GEN_11[172:170],
-          4'h0,
-          _GEN_11[165:164],
-          1'h0,
-          _GEN_11[162:159],
-          2'h0,
-          _GEN_11[156],
-          1'h0,
-          _GEN_11[154:153],
-          4'h0,
-          _GEN_11[148],
-          2'h0,
-          _GEN_11[145],
-          1'h0,
-          _GEN_11[143:141],
-          1'h0,
-          _GEN_11[139:136],
-          3'h0,
-          _GEN_11[132],
-          2'h0,
-          _GEN_11[129:127],
-          1'h0,
-          _GEN_11[125],
-          1'h0,
-          _GEN_11[123],
-          2'h0,
-          _GEN_11[120:119],
-          3'h0,
-          _GEN_11[115:114],
-          6'h0,
-          _GEN_11[107:106],
-          2'h0,
-          _GEN_11[103],
-          1'h0,
-          _GEN_11[101],
-          1'h0,
-          _GEN_11[99],
-          1'h0,
-          _GEN_11[97],
-          2'h0,
-          _GEN_11[94:93],
-          2'h0,
-          _GEN_11[90:89],
-          1'h0,
-          _GEN_11[87],
-          3'h0,
-          _GEN_11[83:80],
-          1'h0,
-          _GEN_11[78:75],
-          1'h0,
-          _GEN_11[73],
-          1'h0,
-          _GEN_11[71:68],
-          4'h0,
-          _GEN_11[63:62],
-          1'h0,
-          _GEN_11[60:58],
-          1'h0,
-          _GEN_11[56:53],
-          1'h0,
-          _GEN_11[51:50],
-          2'h0,
-          _GEN_11[47],
-          1'h0,
-          _GEN_11[45:44],
-          4'h0,
-          _GEN_11[39],
-          1'h0,
-          _GEN_11[37:35],
-          1'h0,
-          _GEN_11[33],
-          3'h0,
-          _GEN_11[29],
-          1'h0,
-          _GEN_11[27:25],
-          4'h0,
-          _GEN_11[20:18],
-          1'h0,
-          _GEN_11[16],
-          1'h0,
-          _GEN_11[14:12],
-          1'h0,
-          _GEN_11[10],
-          2'h0,
-          _GEN_11[7],
-          1'h0,
-          _GEN_11[5:4],
-          1'h0,
-          _GEN_11[2],
-          305'h0};
-      parity_r0s3__31 <=
-        ^{_GEN_11[208],
-          3'h0,
-          _GEN_11[204:199],
-          2'h0,
-          _GEN_11[196],
-          3'h0,
-          _GEN_11[192:190],
-          2'h0,
-          _GEN_11[187],
-          1'h0,
-          _GEN_11[185],
-          1'h0,
-          _GEN_11[183:180],
-          1'h0,
-          _GEN_11[178:177],
-          3'h0,
-          _GEN_11[173:171],
-          4'h0,
-          _GEN_11[166:165],
-          1'h0,
-          _GEN_11[163:160],
-          2'h0,
-          _GEN_11[157],
-          1'h0,
-          _GEN_11[155:154],
-          4'h0,
-          _GEN_11[149],
-          2'h0,
-          _GEN_11[146],
-          1'h0,
-          _GEN_11[144:142],
-          1'h0,
-          _GEN_11[140:137],
-          3'h0,
-          _GEN_11[133],
-          2'h0,
-          _GEN_11[130:128],
-          1'h0,
-          _GEN_11[126],
-          1'h0,
-          _GEN_11[124],
-          2'h0,
-          _GEN_11[121:120],
-          3'h0,
-          _GEN_11[116:115],
-          6'h0,
-          _GEN_11[108:107],
-          2'h0,
-          _GEN_11[104],
-          1'h0,
-          _GEN_11[102],
-          1'h0,
-          _GEN_11[100],
-          1'h0,
-          _GEN_11[98],
-          2'h0,
-          _GEN_11[95:94],
-          2'h0,
-          _GEN_11[91:90],
-          1'h0,
-          _GEN_11[88],
-          3'h0,
-          _GEN_11[84:81],
-          1'h0,
-          _GEN_11[79:76],
-          1'h0,
-          _GEN_11[74],
-          1'h0,
-          _GEN_11[72:69],
-          4'h0,
-          _GEN_11[64:63],
-          1'h0,
-          _GEN_11[61:59],
-          1'h0,
-          _GEN_11[57:54],
-          1'h0,
-          _GEN_11[52:51],
-          2'h0,
-          _GEN_11[48],
-          1'h0,
-          _GEN_11[46:45],
-          4'h0,
-          _GEN_11[40],
-          1'h0,
-          _GEN_11[38:36],
-          1'h0,
-          _GEN_11[34],
-          3'h0,
-          _GEN_11[30],
-          1'h0,
-          _GEN_11[28:26],
-          4'h0,
-          _GEN_11[21:19],
-          1'h0,
-          _GEN_11[17],
-          1'h0,
-          _GEN_11[15:13],
-          1'h0,
-          _GEN_11[11],
-          2'h0,
-          _GEN_11[8],
-          1'h0,
-          _GEN_11[6:5],
-          1'h0,
-          _GEN_11[3],
-          2'h0,
-          _GEN_11[0],
-          303'h0};
-    end
+      brmerge93_r0s2 <= or_r0s1 | {v1239_r0s1__1, v1239_r0s1} == 8'h0 | _GEN_252;
     if (_GEN_5)
-      v124_r0s1 <= _GEN_56[9:1] != 9'h1FF;
+      v1242_r0s1 <= _GEN_289[9:1] != 9'h1FF;
     if (_GEN_4)
-      v124_r0s2 <= v124_r0s1;
-    if (_GEN_3)
-      v124_r0s3 <= v124_r0s2;
+      v1242_r0s2 <= v1242_r0s1;
     if (_GEN_5)
-      cmp_i3495_not_r0s1 <= _GEN_21;
+      cmp_i3524_not_r0s1 <= _GEN_246;
     if (_GEN_4)
-      cmp_i3495_not_r0s2 <= cmp_i3495_not_r0s1;
-    if (_GEN_3)
-      cmp_i3495_not_r0s3 <= cmp_i3495_not_r0s2;
-    if (_GEN_2)
-      and_r0s4__1 <= _GEN_28 & cmp_i3495_not_r0s3;
+      cmp_i3524_not_r0s2 <= cmp_i3524_not_r0s1;
     if (_GEN_5) begin
-      or_r0s1__1 <= in_dout[471:464] != 8'h8 | ~_GEN_31;
+      or_r0s1__1 <= in_dout[471:464] != 8'h8 | ~_GEN_256;
       and_r0s1__1 <=
         {in_dout[127:112], 112'h0} < 128'h1010000000000000000000000000000
         & in_dout[159:128] == 32'h400040 & in_dout[116:112] == 5'h0
@@ -4330,22 +6735,22 @@ module kv_decompress_inspect_frame_speckv_Design(
     end
     if (_GEN_4)
       and_r0s2__1 <=
-        cmp_i3495_not_r0s1
+        cmp_i3524_not_r0s1
         & (or_r0s1__1 | ~(and_r0s1__1 & add_r0s1 < 114'h40000000000000000000000000));
-    if (_GEN_3)
-      and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_2)
-      xor_r0s4__1 <= ~_GEN_32;
     if (_GEN_5)
-      mul_i1573_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+      in_r0s1 <= in_dout;
     if (_GEN_4)
-      mul_i1573_r0s2 <= mul_i1573_r0s1;
+      in_r0s2 <= in_r0s1;
+    if (_GEN_5)
+      mul_i1607_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+    if (_GEN_4)
+      mul_i1607_r0s2 <= mul_i1607_r0s1;
     if (_GEN_3)
-      cmp_i3530_not_r0s3 <= _GEN_33;
+      cmp_i3664_not3972_r0s3 <= _GEN_259;
     if (_GEN_2)
-      cmp_i3530_not_r0s4 <= cmp_i3530_not_r0s3;
+      cmp_i3664_not3972_r0s4 <= cmp_i3664_not3972_r0s3;
     if (_GEN_1)
-      cmp_i3634_not160_r0s5 <= _GEN_34;
+      cmp_i3664_not3972_r0s5 <= cmp_i3664_not3972_r0s4;
     if (_GEN_3)
       in_r0s3 <= in_r0s2;
     if (_GEN_2)
@@ -4353,201 +6758,200 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       in_r0s5 <= in_r0s4;
     if (_GEN_5)
-      or_r0s1__2 <= _GEN_35 | _GEN_16;
+      or_r0s1__2 <= _GEN_260 | _GEN_241;
     if (_GEN_4)
-      or_r0s2__1 <= or_r0s1__2;
+      or_r0s2 <= or_r0s1__2;
     if (_GEN_3)
-      or_r0s3__1 <= or_r0s2__1;
+      or_r0s3 <= or_r0s2;
     if (_GEN_2)
-      or_r0s4 <= or_r0s3__1;
+      or_r0s4 <= or_r0s3;
     if (_GEN_5)
-      and_r0s1__2 <= _GEN_35;
+      and_r0s1__2 <= _GEN_260;
     if (_GEN_4)
       and_r0s2__2 <= and_r0s1__2;
     if (_GEN_3)
-      and_r0s3__2 <= and_r0s2__2;
+      and_r0s3__1 <= and_r0s2__2;
     if (_GEN_2)
-      and_r0s4__2 <= and_r0s3__2;
+      and_r0s4__1 <= and_r0s3__1;
     if (_GEN_5)
       ref_tmp94_i_sroa_0_0_ph_r0s1 <=
-        ~(|(in_dout[50:49])) | _GEN_57 > 5'h2 & (|(in_dout[50:49]))
+        ~(|(in_dout[50:49])) | _GEN_290 > 5'h2 & (|(in_dout[50:49]))
           ? (~(|(in_dout[50:49])) ? 16'h10 : 16'h2)
-          : {12'h0, _GEN_57[1] ? 4'h3 : _GEN_57[0] ? 4'h4 : 4'h8};
+          : {12'h0, _GEN_290[1] ? 4'h3 : _GEN_290[0] ? 4'h4 : 4'h8};
     if (_GEN_4)
       ref_tmp94_i_sroa_0_0_ph_r0s2 <= ref_tmp94_i_sroa_0_0_ph_r0s1;
     if (_GEN_3)
-      mul_i1829152_r0s3 <= ref_tmp94_i_sroa_0_0_ph_r0s2 * _GEN_36;
+      mul_i18643964_r0s3 <= ref_tmp94_i_sroa_0_0_ph_r0s2 * _GEN_261;
     if (_GEN_2)
-      mul_i1829152_r0s4 <= mul_i1829152_r0s3;
+      mul_i18643964_r0s4 <= mul_i18643964_r0s3;
     if (_GEN_5)
-      or_cond90_not_r0s1 <= _GEN_30 & (|(in_dout[50:49]));
+      or_cond89_not_r0s1 <= _GEN_255 & (|(in_dout[50:49]));
     if (_GEN_4)
-      or_cond90_not_r0s2 <= or_cond90_not_r0s1;
+      or_cond89_not_r0s2 <= or_cond89_not_r0s1;
     if (_GEN_5)
-      mul_i1715_r0s1 <= {5'h0, _GEN_58[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i1750_r0s1 <= {5'h0, _GEN_291[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_4)
-      mul_i1715_r0s2 <= mul_i1715_r0s1;
+      mul_i1750_r0s2 <= mul_i1750_r0s1;
     if (_GEN_5)
-      conv_i3011_r0s1 <= ~(_GEN_59[6]) ? 4'h0 : in_dout[120:117];
+      conv_i3039_r0s1 <= ~(_GEN_292[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_4)
-      conv_i3011_r0s2 <= conv_i3011_r0s1;
+      conv_i3039_r0s2 <= conv_i3039_r0s1;
     if (_GEN_3)
-      select_r0s3 <= _GEN_39;
+      select_r0s3 <= _GEN_264;
     if (_GEN_2)
       select_r0s4 <= select_r0s3;
     if (_GEN_3)
-      mul_i1573_r0s3 <= mul_i1573_r0s2;
+      mul_i1607_r0s3 <= mul_i1607_r0s2;
     if (_GEN_2)
-      mul_i1573_r0s4 <= mul_i1573_r0s3;
+      mul_i1607_r0s4 <= mul_i1607_r0s3;
     if (_GEN_3)
-      field_r0s3 <= _GEN_60[8:4];
+      field_r0s3 <= _GEN_293[8:4];
     if (_GEN_2)
       field_r0s4 <= field_r0s3;
     if (_GEN_5)
-      v139_r0s1 <= _GEN_40 ? 16'hB : 16'h8;
+      v1257_r0s1 <= _GEN_265 ? 16'hB : 16'h8;
     if (_GEN_4)
-      v139_r0s2 <= v139_r0s1;
+      v1257_r0s2 <= v1257_r0s1;
     if (_GEN_3)
-      mul_i1829_r0s3 <= v139_r0s2 * _GEN_36;
+      mul_i1864_r0s3 <= v1257_r0s2 * _GEN_261;
     if (_GEN_2)
-      mul_i1829_r0s4 <= mul_i1829_r0s3;
+      mul_i1864_r0s4 <= mul_i1864_r0s3;
     if (_GEN_1)
       select_r0s5 <=
         or_r0s4
-          ? {3'h0, and_r0s4__2 ? _GEN_37[13:4] + {6'h0, select_r0s4} : mul_i1573_r0s4}
-          : {8'h0, field_r0s4} + {1'h0, _GEN_41[15:4]};
+          ? {3'h0, and_r0s4__1 ? _GEN_262[13:4] + {6'h0, select_r0s4} : mul_i1607_r0s4}
+          : {8'h0, field_r0s4} + {1'h0, _GEN_266[15:4]};
     if (_GEN_5)
-      and_r0s1__3 <= _GEN_17 & _GEN_20;
+      and_r0s1__3 <= _GEN_242 & _GEN_245;
     if (_GEN_4)
       and_r0s2__3 <= and_r0s1__3;
     if (_GEN_3)
-      and_r0s3__3 <= and_r0s2__3;
+      and_r0s3__2 <= and_r0s2__3 & _GEN_270;
     if (_GEN_2)
-      and_r0s4__3 <= and_r0s3__3;
-    if (_GEN_3)
-      cmp_i3606_r0s3 <= in_r0s2[223:198] < {16'h0, mul_i1573_r0s2};
-    if (_GEN_2)
-      cmp_i3606_r0s4 <= cmp_i3606_r0s3;
+      and_r0s4__2 <= and_r0s3__2;
     if (_GEN_1) begin
-      and_r0s5__1 <= and_r0s4__3 & _GEN_45;
+      and_r0s5__1 <= and_r0s4__2;
       select_r0s5__1 <=
-        or_r0s4 ? (and_r0s4__2 ? _GEN_37[15:4] : {2'h0, mul_i1573_r0s4}) : _GEN_41[15:4];
+        or_r0s4
+          ? (and_r0s4__1 ? _GEN_262[15:4] : {2'h0, mul_i1607_r0s4})
+          : _GEN_266[15:4];
     end
     if (_GEN_5)
-      and_r0s1__4 <= ~_GEN_17 & _GEN_48;
+      and_r0s1__4 <= ~_GEN_242 & _GEN_273;
     if (_GEN_4)
       and_r0s2__4 <= and_r0s1__4;
     if (_GEN_3)
-      and_r0s3__4 <= and_r0s2__4;
+      and_r0s3__3 <= and_r0s2__4;
     if (_GEN_2)
-      and_r0s4__4 <= and_r0s3__4;
+      and_r0s4__3 <= and_r0s3__3;
     if (_GEN_1)
-      and_r0s5__2 <= and_r0s4__4;
+      and_r0s5__2 <= and_r0s4__3;
     if (_GEN_5)
-      and_r0s1__5 <= _GEN_17 & _GEN_48;
+      and_r0s1__5 <= _GEN_242 & _GEN_273;
     if (_GEN_4)
       and_r0s2__5 <= and_r0s1__5;
     if (_GEN_3)
-      and_r0s3__5 <= and_r0s2__5;
+      and_r0s3__4 <= and_r0s2__5 & _GEN_270;
     if (_GEN_2)
-      and_r0s4__5 <= and_r0s3__5;
+      and_r0s4__4 <= and_r0s3__4;
     if (_GEN_1)
-      and_r0s5__3 <= and_r0s4__5 & _GEN_45;
+      and_r0s5__3 <= and_r0s4__4;
     if (_GEN_5)
-      xor_r0s1__3 <= ~_GEN_17;
+      xor_r0s1__1 <= ~_GEN_242;
     if (_GEN_4)
-      xor_r0s2__3 <= xor_r0s1__3;
+      xor_r0s2__1 <= xor_r0s1__1;
     if (_GEN_3)
-      xor_r0s3__1 <= xor_r0s2__3;
+      xor_r0s3 <= xor_r0s2__1;
     if (_GEN_2)
-      xor_r0s4__2 <= xor_r0s3__1;
+      xor_r0s4 <= xor_r0s3;
     if (_GEN_1)
-      xor_r0s5 <= xor_r0s4__2;
+      xor_r0s5 <= xor_r0s4;
     if (_GEN_0) begin
       select_r0s6 <=
-        _GEN_47
-          ? (_GEN_44 ? select_r0s5__1 : _GEN_12)
-          : _GEN_49 ? (_GEN_50 ? select_r0s5__1 : _GEN_12) : 12'h0;
+        _GEN_272
+          ? (_GEN_269 ? select_r0s5__1 : _GEN_237)
+          : _GEN_274 ? (_GEN_275 ? select_r0s5__1 : _GEN_237) : 12'h0;
       select_r0s6__1 <=
-        _GEN_47
-          ? (_GEN_44 ? select_r0s5 : _GEN_13)
-          : _GEN_49 ? (_GEN_50 ? select_r0s5 : _GEN_13) : 13'h0;
+        _GEN_272
+          ? (_GEN_269 ? select_r0s5 : _GEN_238)
+          : _GEN_274 ? (_GEN_275 ? select_r0s5 : _GEN_238) : 13'h0;
     end
     if (_GEN_5)
-      conv_i2781_r0s1 <= in_dout[120:117] - 4'h1;
+      conv_i2809_r0s1 <= in_dout[120:117] - 4'h1;
     if (_GEN_4)
-      conv_i2781_r0s2 <= conv_i2781_r0s1;
+      conv_i2809_r0s2 <= conv_i2809_r0s1;
     if (_GEN_3)
-      conv_i2781_r0s3 <= conv_i2781_r0s2;
+      conv_i2809_r0s3 <= conv_i2809_r0s2;
     if (_GEN_2)
-      conv_i2781_r0s4 <= conv_i2781_r0s3;
+      conv_i2809_r0s4 <= conv_i2809_r0s3;
     if (_GEN_1)
-      conv_i2781_r0s5 <= conv_i2781_r0s4;
+      conv_i2809_r0s5 <= conv_i2809_r0s4;
     if (_GEN_0)
-      conv_i2781_r0s6 <= conv_i2781_r0s5;
+      conv_i2809_r0s6 <= conv_i2809_r0s5;
     if (_GEN_5)
-      xor_r0s1__4 <= ~_GEN_18;
+      xor_r0s1__2 <= ~_GEN_243;
     if (_GEN_4)
-      xor_r0s2__4 <= xor_r0s1__4;
-    if (_GEN_3)
-      xor_r0s3__2 <= xor_r0s2__4;
-    if (_GEN_2)
-      xor_r0s4__3 <= xor_r0s3__2;
+      xor_r0s2__2 <= xor_r0s1__2;
     if (_GEN_5)
-      cmp_i3357_r0s1 <= _GEN_17;
+      cmp_i3386_r0s1 <= _GEN_242;
     if (_GEN_4)
-      cmp_i3357_r0s2 <= cmp_i3357_r0s1;
+      cmp_i3386_r0s2 <= cmp_i3386_r0s1;
     if (_GEN_3)
-      cmp_i3357_r0s3 <= cmp_i3357_r0s2;
+      or_r0s3__1 <= xor_r0s2__2 | cmp_i3386_r0s2 & ~_GEN_270;
     if (_GEN_2)
-      cmp_i3357_r0s4 <= cmp_i3357_r0s3;
+      or_r0s4__1 <= or_r0s3__1;
+    if (_GEN_1)
+      or_r0s5 <= or_r0s4__1;
+    if (_GEN_3)
+      cmp_i3386_r0s3 <= cmp_i3386_r0s2;
+    if (_GEN_2)
+      cmp_i3386_r0s4 <= cmp_i3386_r0s3;
     if (_GEN_1) begin
-      or_r0s5 <= xor_r0s4__3 | cmp_i3357_r0s4 & ~_GEN_45;
-      cmp_i3357_r0s5 <= cmp_i3357_r0s4;
-      mul_i1573_r0s5 <= mul_i1573_r0s4;
+      cmp_i3386_r0s5 <= cmp_i3386_r0s4;
+      mul_i1607_r0s5 <= mul_i1607_r0s4;
     end
     if (_GEN_0)
-      select_r0s6__2 <= _GEN_51 ? 10'h0 : mul_i1573_r0s5;
+      select_r0s6__2 <= _GEN_276 ? 10'h0 : mul_i1607_r0s5;
     if (_GEN_5)
-      and_r0s1__6 <= _GEN_16;
+      and_r0s1__6 <= _GEN_241;
     if (_GEN_4)
       and_r0s2__6 <= and_r0s1__6;
     if (_GEN_3)
       select_r0s3__1 <=
         and_r0s2__6
           ? 9'h0
-          : or_cond90_not_r0s2 ? mul_i1715_r0s2 : {conv_i3011_r0s2, 5'h0};
+          : or_cond89_not_r0s2 ? mul_i1750_r0s2 : {conv_i3039_r0s2, 5'h0};
     if (_GEN_2)
       select_r0s4__1 <= select_r0s3__1;
     if (_GEN_1)
       select_r0s5__2 <= select_r0s4__1;
     if (_GEN_0)
-      select_r0s6__3 <= _GEN_51 ? 9'h0 : select_r0s5__2;
+      select_r0s6__3 <= _GEN_276 ? 9'h0 : select_r0s5__2;
     if (_GEN_3)
-      select_r0s3__2 <= and_r0s2__6 ? 4'h0 : _GEN_39;
+      select_r0s3__2 <= and_r0s2__6 ? 4'h0 : _GEN_264;
     if (_GEN_2)
       select_r0s4__2 <= select_r0s3__2;
     if (_GEN_1)
       select_r0s5__3 <= select_r0s4__2;
     if (_GEN_0) begin
-      select_r0s6__4 <= _GEN_51 ? 4'h0 : select_r0s5__3;
+      select_r0s6__4 <= _GEN_276 ? 4'h0 : select_r0s5__3;
       in_r0s6 <= in_r0s5;
     end
     if (_GEN_5)
-      or_i767_r0s1 <=
-        {55'h0, in_dout[120:117], in_dout[102:96] - 7'h1, _GEN_40, _GEN_30, 9'h0};
+      or_i797_r0s1 <=
+        {55'h0, in_dout[120:117], in_dout[102:96] - 7'h1, _GEN_265, _GEN_255, 9'h0};
     if (_GEN_4)
-      or_i767_r0s2 <= or_i767_r0s1;
+      or_i797_r0s2 <= or_i797_r0s1;
     if (_GEN_3)
-      or_i767_r0s3 <= or_i767_r0s2;
+      or_i797_r0s3 <= or_i797_r0s2;
     if (_GEN_2)
-      or_i767_r0s4 <= or_i767_r0s3;
+      or_i797_r0s4 <= or_i797_r0s3;
     if (_GEN_1)
-      or_i767_r0s5 <= or_i767_r0s4;
+      or_i797_r0s5 <= or_i797_r0s4;
     if (_GEN_0)
-      or_i767_r0s6 <= or_i767_r0s5;
+      or_i797_r0s6 <= or_i797_r0s5;
     if (_GEN_5)
-      select_r0s1 <= _GEN_16 ? 3'h0 : in_dout[50:48];
+      select_r0s1 <= _GEN_241 ? 3'h0 : in_dout[50:48];
     if (_GEN_4)
       select_r0s2 <= select_r0s1;
     if (_GEN_3)
@@ -4556,80 +6960,61 @@ module kv_decompress_inspect_frame_speckv_Design(
       select_r0s4__3 <= select_r0s3__3;
     if (_GEN_1)
       select_r0s5__4 <= select_r0s4__3;
-    if (_GEN_2)
-      brmerge94_r0s4 <= _GEN_27;
     if (_GEN_5)
-      cmp_i3512_not_r0s1 <= _GEN_22;
-    if (_GEN_4)
-      cmp_i3512_not_r0s2 <= cmp_i3512_not_r0s1;
-    if (_GEN_3)
-      cmp_i3512_not_r0s3 <= cmp_i3512_not_r0s2;
-    if (_GEN_2) begin
-      cmp_i3512_not_r0s4 <= cmp_i3512_not_r0s3;
-      mux_r0s4 <= _GEN_26 ? 8'h3 : 8'h4;
-      and_r0s4__6 <= _GEN_32;
+      cmp_i3541_not_r0s1 <= _GEN_247;
+    if (_GEN_4) begin
+      cmp_i3541_not_r0s2 <= cmp_i3541_not_r0s1;
+      cmp_i3536_r0s2 <= _GEN_252;
     end
     if (_GEN_5)
-      mux100_r0s1 <= {7'h3, _GEN_31};
+      mux99_r0s1 <= {7'h3, _GEN_256};
     if (_GEN_4)
-      mux100_r0s2 <= mux100_r0s1;
+      mux99_r0s2 <= mux99_r0s1;
     if (_GEN_3)
-      mux100_r0s3 <= mux100_r0s2;
+      cond154_i_r0s3 <=
+        _GEN_254
+          ? (xor_r0s2
+               ? 8'h1
+               : brmerge93_r0s2
+                   ? (cmp_i3541_not_r0s2 ? 8'h2 : cmp_i3536_r0s2 ? 8'h3 : 8'h4)
+                   : 8'h5)
+          : _GEN_257 ? mux99_r0s2 : _GEN_258 ? 8'h0 : 8'h7;
     if (_GEN_2)
-      mux100_r0s4 <= mux100_r0s3;
-    if (_GEN_3)
-      v147_r0s3 <= _GEN_33 ? 8'h0 : 8'h7;
-    if (_GEN_2)
-      v147_r0s4 <= v147_r0s3;
+      select_r0s4__4 <= cmp_i3664_not3972_r0s3 ? 8'h8 : cond154_i_r0s3;
     if (_GEN_1)
-      select_r0s5__5 <=
-        _GEN_34
-          ? 8'h8
-          : _GEN_29
-              ? (xor_r0s4
-                   ? 8'h1
-                   : brmerge94_r0s4 ? (cmp_i3512_not_r0s4 ? 8'h2 : mux_r0s4) : 8'h5)
-              : and_r0s4__6 ? mux100_r0s4 : v147_r0s4;
+      select_r0s5__5 <= select_r0s4__4;
     if (_GEN_0)
       select_r0s6__5 <=
-        _GEN_47
-          ? {1'h0, _GEN_44 ? select_r0s5__4 : 3'h1, 4'h0}
-          : _GEN_49 ? {1'h1, _GEN_50 ? select_r0s5__4 : 3'h1, 4'h0} : select_r0s5__5;
+        _GEN_272
+          ? {1'h0, _GEN_269 ? select_r0s5__4 : 3'h1, 4'h0}
+          : _GEN_274 ? {1'h1, _GEN_275 ? select_r0s5__4 : 3'h1, 4'h0} : select_r0s5__5;
     if (_GEN_5)
-      or_i3831_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+      or_i3867_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
     if (_GEN_4)
-      or_i3831_r0s2 <= or_i3831_r0s1;
-    if (_GEN_3)
-      or_i3831_r0s3 <= or_i3831_r0s2;
-    if (_GEN_2)
-      or_i3831_r0s4 <= or_i3831_r0s3;
+      or_i3867_r0s2 <= or_i3867_r0s1;
     if (_GEN_5)
-      xor_r0s1__5 <= ~first_0_r0;
+      xor_r0s1__3 <= ~first_0_r0;
     if (_GEN_4)
-      xor_r0s2__5 <= xor_r0s1__5;
-    if (_GEN_3)
-      xor_r0s3__3 <= xor_r0s2__5;
-    if (_GEN_2)
-      crc_sroa_0_1_r0s4 <= _GEN_52;
+      crc_sroa_0_1_r0s2 <= _GEN_277;
     if (_GEN_5)
-      expected_sroa_0_1_r0s1 <= _GEN_53;
+      expected_sroa_0_1_r0s1 <= _GEN_278;
     if (_GEN_4)
       expected_sroa_0_1_r0s2 <= expected_sroa_0_1_r0s1;
     if (_GEN_3)
-      expected_sroa_0_1_r0s3 <= expected_sroa_0_1_r0s2;
+      or_i3878_r0s3 <=
+        or_i3867_r0s2 | {crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2, 514'h0};
     if (_GEN_2)
-      expected_sroa_0_1_r0s4 <= expected_sroa_0_1_r0s3;
+      or_i3878_r0s4 <= or_i3878_r0s3;
     if (_GEN_1)
-      or_i3842_r0s5 <=
-        or_i3831_r0s4 | {crc_sroa_0_1_r0s4 == expected_sroa_0_1_r0s4, 514'h0};
+      or_i3878_r0s5 <= or_i3878_r0s4;
     if (_GEN_0)
-      or_i3842_r0s6 <= or_i3842_r0s5;
-    if (_GEN_55)
-      expected_sroa_0_0_r0 <= _GEN_54 ? 32'h0 : _GEN_53;
-    if (~started | _GEN_2)
-      crc_sroa_0_0_r0 <= ~started | in_r0s3[576] ? 32'h0 : _GEN_52;
-    if (_GEN_55)
-      first_0_r0 <= _GEN_54;
+      or_i3878_r0s6 <= or_i3878_r0s5;
+    if (_GEN_280)
+      expected_sroa_0_0_r0 <= _GEN_279 ? 32'h0 : _GEN_278;
+    if (~started | _GEN_4)
+      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_277;
+    if (_GEN_280)
+      first_0_r0 <= _GEN_279;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -4656,7 +7041,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   assign in_read = _GEN_5;
   assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
-  assign seen_din = or_i3842_r0s6;
+  assign seen_din = or_i3878_r0s6;
   assign seen_waits = valid0_6 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s6;
   assign plans_din =
@@ -4668,8 +7053,8 @@ module kv_decompress_inspect_frame_speckv_Design(
      select_r0s6__4,
      select_r0s6__3,
      select_r0s6__2,
-     conv_i2781_r0s6,
-     22'h0} | or_i767_r0s6 + {69'h0, select_r0s6__5};
+     conv_i2809_r0s6,
+     22'h0} | or_i797_r0s6 + {69'h0, select_r0s6__5};
   assign plans_waits = valid0_6 & first_0_r0s6 & ~plans_full_n;
 endmodule
 
@@ -4885,39 +7270,39 @@ module kv_decompress_sections_speckv_Design(
   reg  [15:0]  select_r0s2__29;
   reg  [15:0]  select_r0s2__30;
   reg  [15:0]  select_r0s2__31;
-  reg  [511:0] sh_prom_i_i_r0s1;
-  reg  [7:0]   shr_i_i_r0s2;
-  reg  [7:0]   shr_i_i_r0s2__1;
-  reg  [7:0]   shr_i_i_r0s2__2;
-  reg  [7:0]   shr_i_i_r0s2__3;
-  reg  [7:0]   shr_i_i_r0s2__4;
-  reg  [7:0]   shr_i_i_r0s2__5;
-  reg  [7:0]   shr_i_i_r0s2__6;
-  reg  [7:0]   shr_i_i_r0s2__7;
-  reg  [7:0]   shr_i_i_r0s2__8;
-  reg  [7:0]   shr_i_i_r0s2__9;
-  reg  [7:0]   shr_i_i_r0s2__10;
-  reg  [7:0]   shr_i_i_r0s2__11;
-  reg  [7:0]   shr_i_i_r0s2__12;
-  reg  [7:0]   shr_i_i_r0s2__13;
-  reg  [7:0]   shr_i_i_r0s2__14;
-  reg  [7:0]   shr_i_i_r0s2__15;
-  reg  [7:0]   shr_i_i_r0s2__16;
-  reg  [7:0]   shr_i_i_r0s2__17;
-  reg  [7:0]   shr_i_i_r0s2__18;
-  reg  [7:0]   shr_i_i_r0s2__19;
-  reg  [7:0]   shr_i_i_r0s2__20;
-  reg  [7:0]   shr_i_i_r0s2__21;
-  reg  [7:0]   shr_i_i_r0s2__22;
-  reg  [7:0]   shr_i_i_r0s2__23;
-  reg  [7:0]   shr_i_i_r0s2__24;
-  reg  [7:0]   shr_i_i_r0s2__25;
-  reg  [7:0]   shr_i_i_r0s2__26;
-  reg  [7:0]   shr_i_i_r0s2__27;
-  reg  [7:0]   shr_i_i_r0s2__28;
-  reg  [7:0]   shr_i_i_r0s2__29;
-  reg  [7:0]   shr_i_i_r0s2__30;
-  reg  [7:0]   shr_i_i_r0s2__31;
+  reg  [511:0] sh_prom_i1750_r0s1;
+  reg  [7:0]   shr_i1751_r0s2;
+  reg  [7:0]   shr_i1751_r0s2__1;
+  reg  [7:0]   shr_i1751_r0s2__2;
+  reg  [7:0]   shr_i1751_r0s2__3;
+  reg  [7:0]   shr_i1751_r0s2__4;
+  reg  [7:0]   shr_i1751_r0s2__5;
+  reg  [7:0]   shr_i1751_r0s2__6;
+  reg  [7:0]   shr_i1751_r0s2__7;
+  reg  [7:0]   shr_i1751_r0s2__8;
+  reg  [7:0]   shr_i1751_r0s2__9;
+  reg  [7:0]   shr_i1751_r0s2__10;
+  reg  [7:0]   shr_i1751_r0s2__11;
+  reg  [7:0]   shr_i1751_r0s2__12;
+  reg  [7:0]   shr_i1751_r0s2__13;
+  reg  [7:0]   shr_i1751_r0s2__14;
+  reg  [7:0]   shr_i1751_r0s2__15;
+  reg  [7:0]   shr_i1751_r0s2__16;
+  reg  [7:0]   shr_i1751_r0s2__17;
+  reg  [7:0]   shr_i1751_r0s2__18;
+  reg  [7:0]   shr_i1751_r0s2__19;
+  reg  [7:0]   shr_i1751_r0s2__20;
+  reg  [7:0]   shr_i1751_r0s2__21;
+  reg  [7:0]   shr_i1751_r0s2__22;
+  reg  [7:0]   shr_i1751_r0s2__23;
+  reg  [7:0]   shr_i1751_r0s2__24;
+  reg  [7:0]   shr_i1751_r0s2__25;
+  reg  [7:0]   shr_i1751_r0s2__26;
+  reg  [7:0]   shr_i1751_r0s2__27;
+  reg  [7:0]   shr_i1751_r0s2__28;
+  reg  [7:0]   shr_i1751_r0s2__29;
+  reg  [7:0]   shr_i1751_r0s2__30;
+  reg  [7:0]   shr_i1751_r0s2__31;
   reg          xor_r0s1__2;
   reg          xor_r0s2__1;
   reg          cmp_i950_r0s1;
@@ -5031,7 +7416,7 @@ module kv_decompress_sections_speckv_Design(
   wire [511:0] _GEN_59 =
     _GEN_10 >> shr_i_i_i1585_r0s1 >> {504'h0, place_sroa_0_0_r0s1[2], 7'h0}
     >> {505'h0, place_sroa_0_0_r0s1[1], 6'h0} >> {506'h0, place_sroa_0_0_r0s1[0], 5'h0};
-  wire [511:0] _GEN_60 = _GEN_10 >> sh_prom_i_i_r0s1;
+  wire [511:0] _GEN_60 = _GEN_10 >> sh_prom_i1750_r0s1;
   always_ff @(posedge clk) begin
     if (_GEN_1)
       and_r0s1 <= ~first_0_r0 & _GEN_9;
@@ -5101,40 +7486,40 @@ module kv_decompress_sections_speckv_Design(
       select_r0s2__31 <= ~_GEN_44 ? 16'h0 : _GEN_10[511:496];
     end
     if (_GEN_1)
-      sh_prom_i_i_r0s1 <= {503'h0, ~_GEN_2, 8'h0};
+      sh_prom_i1750_r0s1 <= {503'h0, ~_GEN_2, 8'h0};
     if (_GEN_0) begin
-      shr_i_i_r0s2 <= _GEN_60[7:0];
-      shr_i_i_r0s2__1 <= _GEN_60[15:8];
-      shr_i_i_r0s2__2 <= _GEN_60[23:16];
-      shr_i_i_r0s2__3 <= _GEN_60[31:24];
-      shr_i_i_r0s2__4 <= _GEN_60[39:32];
-      shr_i_i_r0s2__5 <= _GEN_60[47:40];
-      shr_i_i_r0s2__6 <= _GEN_60[55:48];
-      shr_i_i_r0s2__7 <= _GEN_60[63:56];
-      shr_i_i_r0s2__8 <= _GEN_60[71:64];
-      shr_i_i_r0s2__9 <= _GEN_60[79:72];
-      shr_i_i_r0s2__10 <= _GEN_60[87:80];
-      shr_i_i_r0s2__11 <= _GEN_60[95:88];
-      shr_i_i_r0s2__12 <= _GEN_60[103:96];
-      shr_i_i_r0s2__13 <= _GEN_60[111:104];
-      shr_i_i_r0s2__14 <= _GEN_60[119:112];
-      shr_i_i_r0s2__15 <= _GEN_60[127:120];
-      shr_i_i_r0s2__16 <= _GEN_60[135:128];
-      shr_i_i_r0s2__17 <= _GEN_60[143:136];
-      shr_i_i_r0s2__18 <= _GEN_60[151:144];
-      shr_i_i_r0s2__19 <= _GEN_60[159:152];
-      shr_i_i_r0s2__20 <= _GEN_60[167:160];
-      shr_i_i_r0s2__21 <= _GEN_60[175:168];
-      shr_i_i_r0s2__22 <= _GEN_60[183:176];
-      shr_i_i_r0s2__23 <= _GEN_60[191:184];
-      shr_i_i_r0s2__24 <= _GEN_60[199:192];
-      shr_i_i_r0s2__25 <= _GEN_60[207:200];
-      shr_i_i_r0s2__26 <= _GEN_60[215:208];
-      shr_i_i_r0s2__27 <= _GEN_60[223:216];
-      shr_i_i_r0s2__28 <= _GEN_60[231:224];
-      shr_i_i_r0s2__29 <= _GEN_60[239:232];
-      shr_i_i_r0s2__30 <= _GEN_60[247:240];
-      shr_i_i_r0s2__31 <= _GEN_60[255:248];
+      shr_i1751_r0s2 <= _GEN_60[7:0];
+      shr_i1751_r0s2__1 <= _GEN_60[15:8];
+      shr_i1751_r0s2__2 <= _GEN_60[23:16];
+      shr_i1751_r0s2__3 <= _GEN_60[31:24];
+      shr_i1751_r0s2__4 <= _GEN_60[39:32];
+      shr_i1751_r0s2__5 <= _GEN_60[47:40];
+      shr_i1751_r0s2__6 <= _GEN_60[55:48];
+      shr_i1751_r0s2__7 <= _GEN_60[63:56];
+      shr_i1751_r0s2__8 <= _GEN_60[71:64];
+      shr_i1751_r0s2__9 <= _GEN_60[79:72];
+      shr_i1751_r0s2__10 <= _GEN_60[87:80];
+      shr_i1751_r0s2__11 <= _GEN_60[95:88];
+      shr_i1751_r0s2__12 <= _GEN_60[103:96];
+      shr_i1751_r0s2__13 <= _GEN_60[111:104];
+      shr_i1751_r0s2__14 <= _GEN_60[119:112];
+      shr_i1751_r0s2__15 <= _GEN_60[127:120];
+      shr_i1751_r0s2__16 <= _GEN_60[135:128];
+      shr_i1751_r0s2__17 <= _GEN_60[143:136];
+      shr_i1751_r0s2__18 <= _GEN_60[151:144];
+      shr_i1751_r0s2__19 <= _GEN_60[159:152];
+      shr_i1751_r0s2__20 <= _GEN_60[167:160];
+      shr_i1751_r0s2__21 <= _GEN_60[175:168];
+      shr_i1751_r0s2__22 <= _GEN_60[183:176];
+      shr_i1751_r0s2__23 <= _GEN_60[191:184];
+      shr_i1751_r0s2__24 <= _GEN_60[199:192];
+      shr_i1751_r0s2__25 <= _GEN_60[207:200];
+      shr_i1751_r0s2__26 <= _GEN_60[215:208];
+      shr_i1751_r0s2__27 <= _GEN_60[223:216];
+      shr_i1751_r0s2__28 <= _GEN_60[231:224];
+      shr_i1751_r0s2__29 <= _GEN_60[239:232];
+      shr_i1751_r0s2__30 <= _GEN_60[247:240];
+      shr_i1751_r0s2__31 <= _GEN_60[255:248];
     end
     if (_GEN_1)
       xor_r0s1__2 <= ~_GEN_9;
@@ -5306,69 +7691,69 @@ module kv_decompress_sections_speckv_Design(
           select_r0s2__1,
           select_r0s2}
        : {8'h0,
-          shr_i_i_r0s2__31,
+          shr_i1751_r0s2__31,
           8'h0,
-          shr_i_i_r0s2__30,
+          shr_i1751_r0s2__30,
           8'h0,
-          shr_i_i_r0s2__29,
+          shr_i1751_r0s2__29,
           8'h0,
-          shr_i_i_r0s2__28,
+          shr_i1751_r0s2__28,
           8'h0,
-          shr_i_i_r0s2__27,
+          shr_i1751_r0s2__27,
           8'h0,
-          shr_i_i_r0s2__26,
+          shr_i1751_r0s2__26,
           8'h0,
-          shr_i_i_r0s2__25,
+          shr_i1751_r0s2__25,
           8'h0,
-          shr_i_i_r0s2__24,
+          shr_i1751_r0s2__24,
           8'h0,
-          shr_i_i_r0s2__23,
+          shr_i1751_r0s2__23,
           8'h0,
-          shr_i_i_r0s2__22,
+          shr_i1751_r0s2__22,
           8'h0,
-          shr_i_i_r0s2__21,
+          shr_i1751_r0s2__21,
           8'h0,
-          shr_i_i_r0s2__20,
+          shr_i1751_r0s2__20,
           8'h0,
-          shr_i_i_r0s2__19,
+          shr_i1751_r0s2__19,
           8'h0,
-          shr_i_i_r0s2__18,
+          shr_i1751_r0s2__18,
           8'h0,
-          shr_i_i_r0s2__17,
+          shr_i1751_r0s2__17,
           8'h0,
-          shr_i_i_r0s2__16,
+          shr_i1751_r0s2__16,
           8'h0,
-          shr_i_i_r0s2__15,
+          shr_i1751_r0s2__15,
           8'h0,
-          shr_i_i_r0s2__14,
+          shr_i1751_r0s2__14,
           8'h0,
-          shr_i_i_r0s2__13,
+          shr_i1751_r0s2__13,
           8'h0,
-          shr_i_i_r0s2__12,
+          shr_i1751_r0s2__12,
           8'h0,
-          shr_i_i_r0s2__11,
+          shr_i1751_r0s2__11,
           8'h0,
-          shr_i_i_r0s2__10,
+          shr_i1751_r0s2__10,
           8'h0,
-          shr_i_i_r0s2__9,
+          shr_i1751_r0s2__9,
           8'h0,
-          shr_i_i_r0s2__8,
+          shr_i1751_r0s2__8,
           8'h0,
-          shr_i_i_r0s2__7,
+          shr_i1751_r0s2__7,
           8'h0,
-          shr_i_i_r0s2__6,
+          shr_i1751_r0s2__6,
           8'h0,
-          shr_i_i_r0s2__5,
+          shr_i1751_r0s2__5,
           8'h0,
-          shr_i_i_r0s2__4,
+          shr_i1751_r0s2__4,
           8'h0,
-          shr_i_i_r0s2__3,
+          shr_i1751_r0s2__3,
           8'h0,
-          shr_i_i_r0s2__2,
+          shr_i1751_r0s2__2,
           8'h0,
-          shr_i_i_r0s2__1,
+          shr_i1751_r0s2__1,
           8'h0,
-          shr_i_i_r0s2}};
+          shr_i1751_r0s2}};
   assign rows_waits = valid0_2 & and_r0s2__2 & ~rows_full_n;
   assign widths_write = _GEN & and_r0s2;
   assign widths_din = _GEN_7;
@@ -5998,14 +8383,14 @@ module kv_decompress_decode_speckv_Design(
   reg          xor_r0s3;
   reg          or_cond74_not_r0s2;
   reg          or_cond74_not_r0s3;
-  reg  [511:0] shr_i_i_i2258_r0s1;
-  reg  [511:0] shr_i_i_i2258_r0s2;
+  reg  [511:0] shr_i_i_i2276_r0s1;
+  reg  [511:0] shr_i_i_i2276_r0s2;
   reg  [15:0]  at_sroa_30_0_r0s2;
   reg  [511:0] sroa_speculated_4_r0s3;
   reg  [511:0] table_r0s3;
-  reg          cmp_i_i2305_r0s1;
-  reg          cmp_i_i2305_r0s2;
-  reg          cmp_i_i2305_r0s3;
+  reg          cmp_i_i2322_r0s1;
+  reg          cmp_i_i2322_r0s2;
+  reg          cmp_i_i2322_r0s3;
   reg  [7:0]   and_r0s1__4;
   reg  [7:0]   and_r0s2__1;
   reg  [7:0]   and_r0s3__1;
@@ -6014,7 +8399,7 @@ module kv_decompress_decode_speckv_Design(
   reg          xor_r0s3__1;
   reg  [7:0]   plan_sroa_28_0_r0s1;
   reg  [7:0]   plan_sroa_28_0_r0s2;
-  reg          cmp_i_i2419_r0s3;
+  reg          cmp_i_i2437_r0s3;
   reg          and_r0s3__2;
   reg          icmp_r0s1;
   reg          icmp_r0s2;
@@ -6031,7 +8416,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__5;
   reg  [7:0]   and_r0s2__2;
   reg  [7:0]   and_r0s3__3;
-  reg          cmp_i_i2419_1_r0s3;
+  reg          cmp_i_i2437_1_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s3;
@@ -6041,7 +8426,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__6;
   reg  [7:0]   and_r0s2__3;
   reg  [7:0]   and_r0s3__4;
-  reg          cmp_i_i2419_2_r0s3;
+  reg          cmp_i_i2437_2_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s3;
@@ -6051,7 +8436,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__7;
   reg  [7:0]   and_r0s2__4;
   reg  [7:0]   and_r0s3__5;
-  reg          cmp_i_i2419_3_r0s3;
+  reg          cmp_i_i2437_3_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s3;
@@ -6061,7 +8446,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__8;
   reg  [7:0]   and_r0s2__5;
   reg  [7:0]   and_r0s3__6;
-  reg          cmp_i_i2419_4_r0s3;
+  reg          cmp_i_i2437_4_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s3;
@@ -6071,7 +8456,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__9;
   reg  [7:0]   and_r0s2__6;
   reg  [7:0]   and_r0s3__7;
-  reg          cmp_i_i2419_5_r0s3;
+  reg          cmp_i_i2437_5_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s3;
@@ -6081,7 +8466,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__10;
   reg  [7:0]   and_r0s2__7;
   reg  [7:0]   and_r0s3__8;
-  reg          cmp_i_i2419_6_r0s3;
+  reg          cmp_i_i2437_6_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s3;
@@ -6091,7 +8476,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__11;
   reg  [7:0]   and_r0s2__8;
   reg  [7:0]   and_r0s3__9;
-  reg          cmp_i_i2419_7_r0s3;
+  reg          cmp_i_i2437_7_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s3;
@@ -6101,7 +8486,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__12;
   reg  [7:0]   and_r0s2__9;
   reg  [7:0]   and_r0s3__10;
-  reg          cmp_i_i2419_8_r0s3;
+  reg          cmp_i_i2437_8_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s3;
@@ -6111,7 +8496,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__13;
   reg  [7:0]   and_r0s2__10;
   reg  [7:0]   and_r0s3__11;
-  reg          cmp_i_i2419_9_r0s3;
+  reg          cmp_i_i2437_9_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s3;
@@ -6121,7 +8506,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__14;
   reg  [7:0]   and_r0s2__11;
   reg  [7:0]   and_r0s3__12;
-  reg          cmp_i_i2419_10_r0s3;
+  reg          cmp_i_i2437_10_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s3;
@@ -6131,7 +8516,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__15;
   reg  [7:0]   and_r0s2__12;
   reg  [7:0]   and_r0s3__13;
-  reg          cmp_i_i2419_11_r0s3;
+  reg          cmp_i_i2437_11_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s3;
@@ -6141,7 +8526,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__16;
   reg  [7:0]   and_r0s2__13;
   reg  [7:0]   and_r0s3__14;
-  reg          cmp_i_i2419_12_r0s3;
+  reg          cmp_i_i2437_12_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s3;
@@ -6151,7 +8536,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__17;
   reg  [7:0]   and_r0s2__14;
   reg  [7:0]   and_r0s3__15;
-  reg          cmp_i_i2419_13_r0s3;
+  reg          cmp_i_i2437_13_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s3;
@@ -6161,7 +8546,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__18;
   reg  [7:0]   and_r0s2__15;
   reg  [7:0]   and_r0s3__16;
-  reg          cmp_i_i2419_14_r0s3;
+  reg          cmp_i_i2437_14_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s3;
@@ -6171,7 +8556,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__19;
   reg  [7:0]   and_r0s2__16;
   reg  [7:0]   and_r0s3__17;
-  reg          cmp_i_i2419_15_r0s3;
+  reg          cmp_i_i2437_15_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s3;
@@ -6181,7 +8566,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__20;
   reg  [7:0]   and_r0s2__17;
   reg  [7:0]   and_r0s3__18;
-  reg          cmp_i_i2419_16_r0s3;
+  reg          cmp_i_i2437_16_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s3;
@@ -6191,7 +8576,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__21;
   reg  [7:0]   and_r0s2__18;
   reg  [7:0]   and_r0s3__19;
-  reg          cmp_i_i2419_17_r0s3;
+  reg          cmp_i_i2437_17_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s3;
@@ -6201,7 +8586,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__22;
   reg  [7:0]   and_r0s2__19;
   reg  [7:0]   and_r0s3__20;
-  reg          cmp_i_i2419_18_r0s3;
+  reg          cmp_i_i2437_18_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s3;
@@ -6211,7 +8596,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__23;
   reg  [7:0]   and_r0s2__20;
   reg  [7:0]   and_r0s3__21;
-  reg          cmp_i_i2419_19_r0s3;
+  reg          cmp_i_i2437_19_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s3;
@@ -6221,7 +8606,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__24;
   reg  [7:0]   and_r0s2__21;
   reg  [7:0]   and_r0s3__22;
-  reg          cmp_i_i2419_20_r0s3;
+  reg          cmp_i_i2437_20_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s3;
@@ -6231,7 +8616,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__25;
   reg  [7:0]   and_r0s2__22;
   reg  [7:0]   and_r0s3__23;
-  reg          cmp_i_i2419_21_r0s3;
+  reg          cmp_i_i2437_21_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s3;
@@ -6241,7 +8626,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__26;
   reg  [7:0]   and_r0s2__23;
   reg  [7:0]   and_r0s3__24;
-  reg          cmp_i_i2419_22_r0s3;
+  reg          cmp_i_i2437_22_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s3;
@@ -6251,7 +8636,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__27;
   reg  [7:0]   and_r0s2__24;
   reg  [7:0]   and_r0s3__25;
-  reg          cmp_i_i2419_23_r0s3;
+  reg          cmp_i_i2437_23_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s3;
@@ -6261,7 +8646,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__28;
   reg  [7:0]   and_r0s2__25;
   reg  [7:0]   and_r0s3__26;
-  reg          cmp_i_i2419_24_r0s3;
+  reg          cmp_i_i2437_24_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s3;
@@ -6271,7 +8656,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__29;
   reg  [7:0]   and_r0s2__26;
   reg  [7:0]   and_r0s3__27;
-  reg          cmp_i_i2419_25_r0s3;
+  reg          cmp_i_i2437_25_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s3;
@@ -6281,7 +8666,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__30;
   reg  [7:0]   and_r0s2__27;
   reg  [7:0]   and_r0s3__28;
-  reg          cmp_i_i2419_26_r0s3;
+  reg          cmp_i_i2437_26_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s3;
@@ -6291,7 +8676,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__31;
   reg  [7:0]   and_r0s2__28;
   reg  [7:0]   and_r0s3__29;
-  reg          cmp_i_i2419_27_r0s3;
+  reg          cmp_i_i2437_27_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s3;
@@ -6301,7 +8686,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__32;
   reg  [7:0]   and_r0s2__29;
   reg  [7:0]   and_r0s3__30;
-  reg          cmp_i_i2419_28_r0s3;
+  reg          cmp_i_i2437_28_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s3;
@@ -6311,7 +8696,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__33;
   reg  [7:0]   and_r0s2__30;
   reg  [7:0]   and_r0s3__31;
-  reg          cmp_i_i2419_29_r0s3;
+  reg          cmp_i_i2437_29_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s3;
@@ -6321,7 +8706,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__34;
   reg  [7:0]   and_r0s2__31;
   reg  [7:0]   and_r0s3__32;
-  reg          cmp_i_i2419_30_r0s3;
+  reg          cmp_i_i2437_30_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s3;
@@ -6331,45 +8716,45 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__35;
   reg  [7:0]   and_r0s2__32;
   reg  [7:0]   and_r0s3__33;
-  reg          cmp_i_i2419_31_r0s3;
+  reg          cmp_i_i2437_31_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s3;
   reg  [2:0]   select_r0s3__31;
   reg  [9:0]   select_r0s4__31;
   reg  [5:0]   field_r0s4__31;
-  reg  [7:0]   sroa_speculated3978_v1146_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_1_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_2_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_3_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_4_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_5_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_6_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_7_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_8_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_9_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_10_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_11_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_12_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_13_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_14_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_15_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_16_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_17_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_18_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_19_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_20_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_21_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_22_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_23_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_24_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_25_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_26_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_27_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_28_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_29_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_30_r0s4;
-  reg  [7:0]   sroa_speculated3978_v_31_r0s4;
+  reg  [7:0]   sroa_speculated3964_v1146_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_1_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_2_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_3_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_4_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_5_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_6_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_7_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_8_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_9_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_10_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_11_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_12_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_13_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_14_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_15_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_16_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_17_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_18_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_19_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_20_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_21_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_22_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_23_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_24_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_25_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_26_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_27_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_28_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_29_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_30_r0s4;
+  reg  [7:0]   sroa_speculated3964_v_31_r0s4;
   reg  [511:0] sroa_speculated_4_r0s4;
   reg          spec_select77_r0s1;
   reg          spec_select77_r0s2;
@@ -6690,7 +9075,7 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[0]} >> (plan_sroa_28_0_r0[0] ? 16'hB : 16'h8);
   wire [9:0]   _GEN_231 = {{2{_GEN_17[15]}}, _GEN_17[15:8]};
   wire [7:0]   _GEN_232 =
-    cmp_i_i2419_r0s3 | ~_GEN_25 & _GEN_27 ? 8'h0 : _GEN_28 - _GEN_26;
+    cmp_i_i2437_r0s3 | ~_GEN_25 & _GEN_27 ? 8'h0 : _GEN_28 - _GEN_26;
   wire [8:0]   _GEN_233 =
     xor_r0s3__1
       ? {pieces_r0s3[224], _GEN_232}
@@ -6717,7 +9102,7 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[33],
      pieces_dout[1]} >> _GEN_32;
   wire [7:0]   _GEN_235 =
-    cmp_i_i2419_1_r0s3 | ~_GEN_25 & _GEN_34 ? 8'h0 : _GEN_35 - _GEN_33;
+    cmp_i_i2437_1_r0s3 | ~_GEN_25 & _GEN_34 ? 8'h0 : _GEN_35 - _GEN_33;
   wire [8:0]   _GEN_236 =
     xor_r0s3__1
       ? {pieces_r0s3[225], _GEN_235}
@@ -6744,7 +9129,7 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[34],
      pieces_dout[2]} >> _GEN_32;
   wire [7:0]   _GEN_238 =
-    cmp_i_i2419_2_r0s3 | ~_GEN_25 & _GEN_40 ? 8'h0 : _GEN_41 - _GEN_39;
+    cmp_i_i2437_2_r0s3 | ~_GEN_25 & _GEN_40 ? 8'h0 : _GEN_41 - _GEN_39;
   wire [8:0]   _GEN_239 =
     xor_r0s3__1
       ? {pieces_r0s3[226], _GEN_238}
@@ -6771,7 +9156,7 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[35],
      pieces_dout[3]} >> _GEN_32;
   wire [7:0]   _GEN_241 =
-    cmp_i_i2419_3_r0s3 | ~_GEN_25 & _GEN_46 ? 8'h0 : _GEN_47 - _GEN_45;
+    cmp_i_i2437_3_r0s3 | ~_GEN_25 & _GEN_46 ? 8'h0 : _GEN_47 - _GEN_45;
   wire [8:0]   _GEN_242 =
     xor_r0s3__1
       ? {pieces_r0s3[227], _GEN_241}
@@ -6781,7 +9166,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[259],
          pieces_r0s3[227]};
   wire [7:0]   _GEN_243 =
-    cmp_i_i2419_4_r0s3 | ~_GEN_25 & _GEN_52 ? 8'h0 : _GEN_53 - _GEN_51;
+    cmp_i_i2437_4_r0s3 | ~_GEN_25 & _GEN_52 ? 8'h0 : _GEN_53 - _GEN_51;
   wire [8:0]   _GEN_244 =
     xor_r0s3__1
       ? {pieces_r0s3[228], _GEN_243}
@@ -6791,7 +9176,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[260],
          pieces_r0s3[228]};
   wire [7:0]   _GEN_245 =
-    cmp_i_i2419_5_r0s3 | ~_GEN_25 & _GEN_58 ? 8'h0 : _GEN_59 - _GEN_57;
+    cmp_i_i2437_5_r0s3 | ~_GEN_25 & _GEN_58 ? 8'h0 : _GEN_59 - _GEN_57;
   wire [8:0]   _GEN_246 =
     xor_r0s3__1
       ? {pieces_r0s3[229], _GEN_245}
@@ -6801,7 +9186,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[261],
          pieces_r0s3[229]};
   wire [7:0]   _GEN_247 =
-    cmp_i_i2419_6_r0s3 | ~_GEN_25 & _GEN_64 ? 8'h0 : _GEN_65 - _GEN_63;
+    cmp_i_i2437_6_r0s3 | ~_GEN_25 & _GEN_64 ? 8'h0 : _GEN_65 - _GEN_63;
   wire [8:0]   _GEN_248 =
     xor_r0s3__1
       ? {pieces_r0s3[230], _GEN_247}
@@ -6811,7 +9196,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[262],
          pieces_r0s3[230]};
   wire [7:0]   _GEN_249 =
-    cmp_i_i2419_7_r0s3 | ~_GEN_25 & _GEN_70 ? 8'h0 : _GEN_71 - _GEN_69;
+    cmp_i_i2437_7_r0s3 | ~_GEN_25 & _GEN_70 ? 8'h0 : _GEN_71 - _GEN_69;
   wire [8:0]   _GEN_250 =
     xor_r0s3__1
       ? {pieces_r0s3[231], _GEN_249}
@@ -6821,7 +9206,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[263],
          pieces_r0s3[231]};
   wire [7:0]   _GEN_251 =
-    cmp_i_i2419_8_r0s3 | ~_GEN_25 & _GEN_76 ? 8'h0 : _GEN_77 - _GEN_75;
+    cmp_i_i2437_8_r0s3 | ~_GEN_25 & _GEN_76 ? 8'h0 : _GEN_77 - _GEN_75;
   wire [8:0]   _GEN_252 =
     xor_r0s3__1
       ? {pieces_r0s3[232], _GEN_251}
@@ -6831,7 +9216,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[264],
          pieces_r0s3[232]};
   wire [7:0]   _GEN_253 =
-    cmp_i_i2419_9_r0s3 | ~_GEN_25 & _GEN_82 ? 8'h0 : _GEN_83 - _GEN_81;
+    cmp_i_i2437_9_r0s3 | ~_GEN_25 & _GEN_82 ? 8'h0 : _GEN_83 - _GEN_81;
   wire [8:0]   _GEN_254 =
     xor_r0s3__1
       ? {pieces_r0s3[233], _GEN_253}
@@ -6841,7 +9226,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[265],
          pieces_r0s3[233]};
   wire [7:0]   _GEN_255 =
-    cmp_i_i2419_10_r0s3 | ~_GEN_25 & _GEN_88 ? 8'h0 : _GEN_89 - _GEN_87;
+    cmp_i_i2437_10_r0s3 | ~_GEN_25 & _GEN_88 ? 8'h0 : _GEN_89 - _GEN_87;
   wire [8:0]   _GEN_256 =
     xor_r0s3__1
       ? {pieces_r0s3[234], _GEN_255}
@@ -6851,7 +9236,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[266],
          pieces_r0s3[234]};
   wire [7:0]   _GEN_257 =
-    cmp_i_i2419_11_r0s3 | ~_GEN_25 & _GEN_94 ? 8'h0 : _GEN_95 - _GEN_93;
+    cmp_i_i2437_11_r0s3 | ~_GEN_25 & _GEN_94 ? 8'h0 : _GEN_95 - _GEN_93;
   wire [8:0]   _GEN_258 =
     xor_r0s3__1
       ? {pieces_r0s3[235], _GEN_257}
@@ -6861,7 +9246,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[267],
          pieces_r0s3[235]};
   wire [7:0]   _GEN_259 =
-    cmp_i_i2419_12_r0s3 | ~_GEN_25 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
+    cmp_i_i2437_12_r0s3 | ~_GEN_25 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
   wire [8:0]   _GEN_260 =
     xor_r0s3__1
       ? {pieces_r0s3[236], _GEN_259}
@@ -6871,7 +9256,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[268],
          pieces_r0s3[236]};
   wire [7:0]   _GEN_261 =
-    cmp_i_i2419_13_r0s3 | ~_GEN_25 & _GEN_106 ? 8'h0 : _GEN_107 - _GEN_105;
+    cmp_i_i2437_13_r0s3 | ~_GEN_25 & _GEN_106 ? 8'h0 : _GEN_107 - _GEN_105;
   wire [8:0]   _GEN_262 =
     xor_r0s3__1
       ? {pieces_r0s3[237], _GEN_261}
@@ -6881,7 +9266,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[269],
          pieces_r0s3[237]};
   wire [7:0]   _GEN_263 =
-    cmp_i_i2419_14_r0s3 | ~_GEN_25 & _GEN_112 ? 8'h0 : _GEN_113 - _GEN_111;
+    cmp_i_i2437_14_r0s3 | ~_GEN_25 & _GEN_112 ? 8'h0 : _GEN_113 - _GEN_111;
   wire [8:0]   _GEN_264 =
     xor_r0s3__1
       ? {pieces_r0s3[238], _GEN_263}
@@ -6891,7 +9276,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[270],
          pieces_r0s3[238]};
   wire [7:0]   _GEN_265 =
-    cmp_i_i2419_15_r0s3 | ~_GEN_25 & _GEN_118 ? 8'h0 : _GEN_119 - _GEN_117;
+    cmp_i_i2437_15_r0s3 | ~_GEN_25 & _GEN_118 ? 8'h0 : _GEN_119 - _GEN_117;
   wire [8:0]   _GEN_266 =
     xor_r0s3__1
       ? {pieces_r0s3[239], _GEN_265}
@@ -6901,7 +9286,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[271],
          pieces_r0s3[239]};
   wire [7:0]   _GEN_267 =
-    cmp_i_i2419_16_r0s3 | ~_GEN_25 & _GEN_124 ? 8'h0 : _GEN_125 - _GEN_123;
+    cmp_i_i2437_16_r0s3 | ~_GEN_25 & _GEN_124 ? 8'h0 : _GEN_125 - _GEN_123;
   wire [8:0]   _GEN_268 =
     xor_r0s3__1
       ? {pieces_r0s3[240], _GEN_267}
@@ -6911,7 +9296,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[272],
          pieces_r0s3[240]};
   wire [7:0]   _GEN_269 =
-    cmp_i_i2419_17_r0s3 | ~_GEN_25 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
+    cmp_i_i2437_17_r0s3 | ~_GEN_25 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
   wire [8:0]   _GEN_270 =
     xor_r0s3__1
       ? {pieces_r0s3[241], _GEN_269}
@@ -6921,7 +9306,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[273],
          pieces_r0s3[241]};
   wire [7:0]   _GEN_271 =
-    cmp_i_i2419_18_r0s3 | ~_GEN_25 & _GEN_136 ? 8'h0 : _GEN_137 - _GEN_135;
+    cmp_i_i2437_18_r0s3 | ~_GEN_25 & _GEN_136 ? 8'h0 : _GEN_137 - _GEN_135;
   wire [8:0]   _GEN_272 =
     xor_r0s3__1
       ? {pieces_r0s3[242], _GEN_271}
@@ -6931,7 +9316,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[274],
          pieces_r0s3[242]};
   wire [7:0]   _GEN_273 =
-    cmp_i_i2419_19_r0s3 | ~_GEN_25 & _GEN_142 ? 8'h0 : _GEN_143 - _GEN_141;
+    cmp_i_i2437_19_r0s3 | ~_GEN_25 & _GEN_142 ? 8'h0 : _GEN_143 - _GEN_141;
   wire [8:0]   _GEN_274 =
     xor_r0s3__1
       ? {pieces_r0s3[243], _GEN_273}
@@ -6941,7 +9326,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[275],
          pieces_r0s3[243]};
   wire [7:0]   _GEN_275 =
-    cmp_i_i2419_20_r0s3 | ~_GEN_25 & _GEN_148 ? 8'h0 : _GEN_149 - _GEN_147;
+    cmp_i_i2437_20_r0s3 | ~_GEN_25 & _GEN_148 ? 8'h0 : _GEN_149 - _GEN_147;
   wire [8:0]   _GEN_276 =
     xor_r0s3__1
       ? {pieces_r0s3[244], _GEN_275}
@@ -6951,7 +9336,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[276],
          pieces_r0s3[244]};
   wire [7:0]   _GEN_277 =
-    cmp_i_i2419_21_r0s3 | ~_GEN_25 & _GEN_154 ? 8'h0 : _GEN_155 - _GEN_153;
+    cmp_i_i2437_21_r0s3 | ~_GEN_25 & _GEN_154 ? 8'h0 : _GEN_155 - _GEN_153;
   wire [8:0]   _GEN_278 =
     xor_r0s3__1
       ? {pieces_r0s3[245], _GEN_277}
@@ -6961,7 +9346,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[277],
          pieces_r0s3[245]};
   wire [7:0]   _GEN_279 =
-    cmp_i_i2419_22_r0s3 | ~_GEN_25 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
+    cmp_i_i2437_22_r0s3 | ~_GEN_25 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
   wire [8:0]   _GEN_280 =
     xor_r0s3__1
       ? {pieces_r0s3[246], _GEN_279}
@@ -6971,7 +9356,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[278],
          pieces_r0s3[246]};
   wire [7:0]   _GEN_281 =
-    cmp_i_i2419_23_r0s3 | ~_GEN_25 & _GEN_166 ? 8'h0 : _GEN_167 - _GEN_165;
+    cmp_i_i2437_23_r0s3 | ~_GEN_25 & _GEN_166 ? 8'h0 : _GEN_167 - _GEN_165;
   wire [8:0]   _GEN_282 =
     xor_r0s3__1
       ? {pieces_r0s3[247], _GEN_281}
@@ -6981,7 +9366,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[279],
          pieces_r0s3[247]};
   wire [7:0]   _GEN_283 =
-    cmp_i_i2419_24_r0s3 | ~_GEN_25 & _GEN_172 ? 8'h0 : _GEN_173 - _GEN_171;
+    cmp_i_i2437_24_r0s3 | ~_GEN_25 & _GEN_172 ? 8'h0 : _GEN_173 - _GEN_171;
   wire [8:0]   _GEN_284 =
     xor_r0s3__1
       ? {pieces_r0s3[248], _GEN_283}
@@ -6991,7 +9376,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[280],
          pieces_r0s3[248]};
   wire [7:0]   _GEN_285 =
-    cmp_i_i2419_25_r0s3 | ~_GEN_25 & _GEN_178 ? 8'h0 : _GEN_179 - _GEN_177;
+    cmp_i_i2437_25_r0s3 | ~_GEN_25 & _GEN_178 ? 8'h0 : _GEN_179 - _GEN_177;
   wire [8:0]   _GEN_286 =
     xor_r0s3__1
       ? {pieces_r0s3[249], _GEN_285}
@@ -7001,7 +9386,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[281],
          pieces_r0s3[249]};
   wire [7:0]   _GEN_287 =
-    cmp_i_i2419_26_r0s3 | ~_GEN_25 & _GEN_184 ? 8'h0 : _GEN_185 - _GEN_183;
+    cmp_i_i2437_26_r0s3 | ~_GEN_25 & _GEN_184 ? 8'h0 : _GEN_185 - _GEN_183;
   wire [8:0]   _GEN_288 =
     xor_r0s3__1
       ? {pieces_r0s3[250], _GEN_287}
@@ -7011,7 +9396,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[282],
          pieces_r0s3[250]};
   wire [7:0]   _GEN_289 =
-    cmp_i_i2419_27_r0s3 | ~_GEN_25 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
+    cmp_i_i2437_27_r0s3 | ~_GEN_25 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
   wire [8:0]   _GEN_290 =
     xor_r0s3__1
       ? {pieces_r0s3[251], _GEN_289}
@@ -7021,7 +9406,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[283],
          pieces_r0s3[251]};
   wire [7:0]   _GEN_291 =
-    cmp_i_i2419_28_r0s3 | ~_GEN_25 & _GEN_196 ? 8'h0 : _GEN_197 - _GEN_195;
+    cmp_i_i2437_28_r0s3 | ~_GEN_25 & _GEN_196 ? 8'h0 : _GEN_197 - _GEN_195;
   wire [8:0]   _GEN_292 =
     xor_r0s3__1
       ? {pieces_r0s3[252], _GEN_291}
@@ -7031,7 +9416,7 @@ module kv_decompress_decode_speckv_Design(
          pieces_r0s3[284],
          pieces_r0s3[252]};
   wire [7:0]   _GEN_293 =
-    cmp_i_i2419_29_r0s3 | ~_GEN_25 & _GEN_202 ? 8'h0 : _GEN_203 - _GEN_201;
+    cmp_i_i2437_29_r0s3 | ~_GEN_25 & _GEN_202 ? 8'h0 : _GEN_203 - _GEN_201;
   wire [8:0]   _GEN_294 =
     xor_r0s3__1
       ? {pieces_r0s3[253], _GEN_293}
@@ -7058,7 +9443,7 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[62],
      pieces_dout[30]} >> _GEN_32;
   wire [7:0]   _GEN_296 =
-    cmp_i_i2419_30_r0s3 | ~_GEN_25 & _GEN_208 ? 8'h0 : _GEN_209 - _GEN_207;
+    cmp_i_i2437_30_r0s3 | ~_GEN_25 & _GEN_208 ? 8'h0 : _GEN_209 - _GEN_207;
   wire [8:0]   _GEN_297 =
     xor_r0s3__1
       ? {pieces_r0s3[254], _GEN_296}
@@ -7087,7 +9472,7 @@ module kv_decompress_decode_speckv_Design(
   wire [15:0]  _GEN_299 =
     or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
   wire [7:0]   _GEN_300 =
-    cmp_i_i2419_31_r0s3 | ~_GEN_25 & _GEN_213 ? 8'h0 : _GEN_214 - _GEN_212;
+    cmp_i_i2437_31_r0s3 | ~_GEN_25 & _GEN_213 ? 8'h0 : _GEN_214 - _GEN_212;
   wire [8:0]   _GEN_301 =
     xor_r0s3__1
       ? {pieces_r0s3[255], _GEN_300}
@@ -7156,24 +9541,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_1)
       or_cond74_not_r0s3 <= or_cond74_not_r0s2;
     if (_GEN_3)
-      shr_i_i_i2258_r0s1 <= {503'h0, at_sroa_30_0_r0[4], 8'h0};
+      shr_i_i_i2276_r0s1 <= {503'h0, at_sroa_30_0_r0[4], 8'h0};
     if (_GEN_2) begin
-      shr_i_i_i2258_r0s2 <= shr_i_i_i2258_r0s1;
+      shr_i_i_i2276_r0s2 <= shr_i_i_i2276_r0s1;
       at_sroa_30_0_r0s2 <= at_sroa_30_0_r0s1;
     end
     if (_GEN_1) begin
       sroa_speculated_4_r0s3 <=
-        _table_0_rd >> shr_i_i_i2258_r0s2 >> {504'h0, at_sroa_30_0_r0s2[3], 7'h0}
+        _table_0_rd >> shr_i_i_i2276_r0s2 >> {504'h0, at_sroa_30_0_r0s2[3], 7'h0}
         >> {505'h0, at_sroa_30_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_30_0_r0s2[1], 5'h0}
         >> {507'h0, at_sroa_30_0_r0s2[0], 4'h0};
       table_r0s3 <= _table_0_rd;
     end
     if (_GEN_3)
-      cmp_i_i2305_r0s1 <= |_GEN_18;
+      cmp_i_i2322_r0s1 <= |_GEN_18;
     if (_GEN_2)
-      cmp_i_i2305_r0s2 <= cmp_i_i2305_r0s1;
+      cmp_i_i2322_r0s2 <= cmp_i_i2322_r0s1;
     if (_GEN_1)
-      cmp_i_i2305_r0s3 <= cmp_i_i2305_r0s2;
+      cmp_i_i2322_r0s3 <= cmp_i_i2322_r0s2;
     if (_GEN_3)
       and_r0s1__4 <=
         _GEN_21
@@ -7200,7 +9585,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_2)
       plan_sroa_28_0_r0s2 <= plan_sroa_28_0_r0s1;
     if (_GEN_1) begin
-      cmp_i_i2419_r0s3 <= _GEN_23 == 8'h0;
+      cmp_i_i2437_r0s3 <= _GEN_23 == 8'h0;
       and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_24);
     end
     if (_GEN_3)
@@ -7222,7 +9607,7 @@ module kv_decompress_decode_speckv_Design(
         cmp_i6878492_r0s3
           ? (or_r0s3
                ? (xor_r0s3 ? _GEN_231 : 10'h0)
-               : cmp_i_i2305_r0s3 ? 10'h0 : _GEN_231) + {2'h0, and_r0s3__1}
+               : cmp_i_i2322_r0s3 ? 10'h0 : _GEN_231) + {2'h0, and_r0s3__1}
           : {_GEN_233[2:0],
              pieces_r0s3[192],
              pieces_r0s3[160],
@@ -7254,7 +9639,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__2 <= and_r0s1__5;
     if (_GEN_1) begin
       and_r0s3__3 <= and_r0s2__2;
-      cmp_i_i2419_1_r0s3 <= _GEN_31 == 8'h0;
+      cmp_i_i2437_1_r0s3 <= _GEN_31 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_1_v_r0s1 <= _GEN_234[7:0];
@@ -7293,7 +9678,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__3 <= and_r0s1__6;
     if (_GEN_1) begin
       and_r0s3__4 <= and_r0s2__3;
-      cmp_i_i2419_2_r0s3 <= _GEN_38 == 8'h0;
+      cmp_i_i2437_2_r0s3 <= _GEN_38 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_2_v_r0s1 <= _GEN_237[7:0];
@@ -7332,7 +9717,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__4 <= and_r0s1__7;
     if (_GEN_1) begin
       and_r0s3__5 <= and_r0s2__4;
-      cmp_i_i2419_3_r0s3 <= _GEN_44 == 8'h0;
+      cmp_i_i2437_3_r0s3 <= _GEN_44 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_3_v_r0s1 <= _GEN_240[7:0];
@@ -7371,7 +9756,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__5 <= and_r0s1__8;
     if (_GEN_1) begin
       and_r0s3__6 <= and_r0s2__5;
-      cmp_i_i2419_4_r0s3 <= _GEN_50 == 8'h0;
+      cmp_i_i2437_4_r0s3 <= _GEN_50 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_4_r0s1 <=
@@ -7425,7 +9810,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__6 <= and_r0s1__9;
     if (_GEN_1) begin
       and_r0s3__7 <= and_r0s2__6;
-      cmp_i_i2419_5_r0s3 <= _GEN_56 == 8'h0;
+      cmp_i_i2437_5_r0s3 <= _GEN_56 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_5_r0s1 <=
@@ -7479,7 +9864,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__7 <= and_r0s1__10;
     if (_GEN_1) begin
       and_r0s3__8 <= and_r0s2__7;
-      cmp_i_i2419_6_r0s3 <= _GEN_62 == 8'h0;
+      cmp_i_i2437_6_r0s3 <= _GEN_62 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_6_r0s1 <=
@@ -7533,7 +9918,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__8 <= and_r0s1__11;
     if (_GEN_1) begin
       and_r0s3__9 <= and_r0s2__8;
-      cmp_i_i2419_7_r0s3 <= _GEN_68 == 8'h0;
+      cmp_i_i2437_7_r0s3 <= _GEN_68 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_7_r0s1 <=
@@ -7587,7 +9972,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__9 <= and_r0s1__12;
     if (_GEN_1) begin
       and_r0s3__10 <= and_r0s2__9;
-      cmp_i_i2419_8_r0s3 <= _GEN_74 == 8'h0;
+      cmp_i_i2437_8_r0s3 <= _GEN_74 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_8_r0s1 <=
@@ -7641,7 +10026,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__10 <= and_r0s1__13;
     if (_GEN_1) begin
       and_r0s3__11 <= and_r0s2__10;
-      cmp_i_i2419_9_r0s3 <= _GEN_80 == 8'h0;
+      cmp_i_i2437_9_r0s3 <= _GEN_80 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_9_r0s1 <=
@@ -7695,7 +10080,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__11 <= and_r0s1__14;
     if (_GEN_1) begin
       and_r0s3__12 <= and_r0s2__11;
-      cmp_i_i2419_10_r0s3 <= _GEN_86 == 8'h0;
+      cmp_i_i2437_10_r0s3 <= _GEN_86 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_10_r0s1 <=
@@ -7749,7 +10134,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__12 <= and_r0s1__15;
     if (_GEN_1) begin
       and_r0s3__13 <= and_r0s2__12;
-      cmp_i_i2419_11_r0s3 <= _GEN_92 == 8'h0;
+      cmp_i_i2437_11_r0s3 <= _GEN_92 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_11_r0s1 <=
@@ -7803,7 +10188,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__13 <= and_r0s1__16;
     if (_GEN_1) begin
       and_r0s3__14 <= and_r0s2__13;
-      cmp_i_i2419_12_r0s3 <= _GEN_98 == 8'h0;
+      cmp_i_i2437_12_r0s3 <= _GEN_98 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_12_r0s1 <=
@@ -7857,7 +10242,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__14 <= and_r0s1__17;
     if (_GEN_1) begin
       and_r0s3__15 <= and_r0s2__14;
-      cmp_i_i2419_13_r0s3 <= _GEN_104 == 8'h0;
+      cmp_i_i2437_13_r0s3 <= _GEN_104 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_13_r0s1 <=
@@ -7912,7 +10297,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__15 <= and_r0s1__18;
     if (_GEN_1) begin
       and_r0s3__16 <= and_r0s2__15;
-      cmp_i_i2419_14_r0s3 <= _GEN_110 == 8'h0;
+      cmp_i_i2437_14_r0s3 <= _GEN_110 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_14_r0s1 <=
@@ -7967,7 +10352,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__16 <= and_r0s1__19;
     if (_GEN_1) begin
       and_r0s3__17 <= and_r0s2__16;
-      cmp_i_i2419_15_r0s3 <= _GEN_116 == 8'h0;
+      cmp_i_i2437_15_r0s3 <= _GEN_116 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_15_r0s1 <=
@@ -8022,7 +10407,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__17 <= and_r0s1__20;
     if (_GEN_1) begin
       and_r0s3__18 <= and_r0s2__17;
-      cmp_i_i2419_16_r0s3 <= _GEN_122 == 8'h0;
+      cmp_i_i2437_16_r0s3 <= _GEN_122 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_16_r0s1 <=
@@ -8077,7 +10462,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__18 <= and_r0s1__21;
     if (_GEN_1) begin
       and_r0s3__19 <= and_r0s2__18;
-      cmp_i_i2419_17_r0s3 <= _GEN_128 == 8'h0;
+      cmp_i_i2437_17_r0s3 <= _GEN_128 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_17_r0s1 <=
@@ -8132,7 +10517,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__19 <= and_r0s1__22;
     if (_GEN_1) begin
       and_r0s3__20 <= and_r0s2__19;
-      cmp_i_i2419_18_r0s3 <= _GEN_134 == 8'h0;
+      cmp_i_i2437_18_r0s3 <= _GEN_134 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_18_r0s1 <=
@@ -8187,7 +10572,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__20 <= and_r0s1__23;
     if (_GEN_1) begin
       and_r0s3__21 <= and_r0s2__20;
-      cmp_i_i2419_19_r0s3 <= _GEN_140 == 8'h0;
+      cmp_i_i2437_19_r0s3 <= _GEN_140 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_19_r0s1 <=
@@ -8242,7 +10627,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__21 <= and_r0s1__24;
     if (_GEN_1) begin
       and_r0s3__22 <= and_r0s2__21;
-      cmp_i_i2419_20_r0s3 <= _GEN_146 == 8'h0;
+      cmp_i_i2437_20_r0s3 <= _GEN_146 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_20_r0s1 <=
@@ -8297,7 +10682,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__22 <= and_r0s1__25;
     if (_GEN_1) begin
       and_r0s3__23 <= and_r0s2__22;
-      cmp_i_i2419_21_r0s3 <= _GEN_152 == 8'h0;
+      cmp_i_i2437_21_r0s3 <= _GEN_152 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_21_r0s1 <=
@@ -8352,7 +10737,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__23 <= and_r0s1__26;
     if (_GEN_1) begin
       and_r0s3__24 <= and_r0s2__23;
-      cmp_i_i2419_22_r0s3 <= _GEN_158 == 8'h0;
+      cmp_i_i2437_22_r0s3 <= _GEN_158 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_22_r0s1 <=
@@ -8407,7 +10792,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__24 <= and_r0s1__27;
     if (_GEN_1) begin
       and_r0s3__25 <= and_r0s2__24;
-      cmp_i_i2419_23_r0s3 <= _GEN_164 == 8'h0;
+      cmp_i_i2437_23_r0s3 <= _GEN_164 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_23_r0s1 <=
@@ -8462,7 +10847,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__25 <= and_r0s1__28;
     if (_GEN_1) begin
       and_r0s3__26 <= and_r0s2__25;
-      cmp_i_i2419_24_r0s3 <= _GEN_170 == 8'h0;
+      cmp_i_i2437_24_r0s3 <= _GEN_170 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_24_r0s1 <=
@@ -8517,7 +10902,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__26 <= and_r0s1__29;
     if (_GEN_1) begin
       and_r0s3__27 <= and_r0s2__26;
-      cmp_i_i2419_25_r0s3 <= _GEN_176 == 8'h0;
+      cmp_i_i2437_25_r0s3 <= _GEN_176 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_25_r0s1 <=
@@ -8572,7 +10957,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__27 <= and_r0s1__30;
     if (_GEN_1) begin
       and_r0s3__28 <= and_r0s2__27;
-      cmp_i_i2419_26_r0s3 <= _GEN_182 == 8'h0;
+      cmp_i_i2437_26_r0s3 <= _GEN_182 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_26_r0s1 <=
@@ -8627,7 +11012,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__28 <= and_r0s1__31;
     if (_GEN_1) begin
       and_r0s3__29 <= and_r0s2__28;
-      cmp_i_i2419_27_r0s3 <= _GEN_188 == 8'h0;
+      cmp_i_i2437_27_r0s3 <= _GEN_188 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_27_r0s1 <=
@@ -8682,7 +11067,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__29 <= and_r0s1__32;
     if (_GEN_1) begin
       and_r0s3__30 <= and_r0s2__29;
-      cmp_i_i2419_28_r0s3 <= _GEN_194 == 8'h0;
+      cmp_i_i2437_28_r0s3 <= _GEN_194 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_28_r0s1 <=
@@ -8737,7 +11122,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__30 <= and_r0s1__33;
     if (_GEN_1) begin
       and_r0s3__31 <= and_r0s2__30;
-      cmp_i_i2419_29_r0s3 <= _GEN_200 == 8'h0;
+      cmp_i_i2437_29_r0s3 <= _GEN_200 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_29_r0s1 <=
@@ -8792,7 +11177,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__31 <= and_r0s1__34;
     if (_GEN_1) begin
       and_r0s3__32 <= and_r0s2__31;
-      cmp_i_i2419_30_r0s3 <= _GEN_206 == 8'h0;
+      cmp_i_i2437_30_r0s3 <= _GEN_206 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_30_v_r0s1 <= _GEN_295[7:0];
@@ -8832,7 +11217,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__32 <= and_r0s1__35;
     if (_GEN_1) begin
       and_r0s3__33 <= and_r0s2__32;
-      cmp_i_i2419_31_r0s3 <= _GEN_211 == 8'h0;
+      cmp_i_i2437_31_r0s3 <= _GEN_211 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_31_v_r0s1 <= _GEN_298[7:0];
@@ -8856,38 +11241,38 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[63],
              pieces_r0s3[31]};
       field_r0s4__31 <= _GEN_301[8:3];
-      sroa_speculated3978_v1146_r0s4 <= _GEN_17[7:0];
-      sroa_speculated3978_v_1_r0s4 <= _GEN_29[7:0];
-      sroa_speculated3978_v_2_r0s4 <= _GEN_36[7:0];
-      sroa_speculated3978_v_3_r0s4 <= _GEN_42[7:0];
-      sroa_speculated3978_v_4_r0s4 <= _GEN_48[7:0];
-      sroa_speculated3978_v_5_r0s4 <= _GEN_54[7:0];
-      sroa_speculated3978_v_6_r0s4 <= _GEN_60[7:0];
-      sroa_speculated3978_v_7_r0s4 <= _GEN_66[7:0];
-      sroa_speculated3978_v_8_r0s4 <= _GEN_72[7:0];
-      sroa_speculated3978_v_9_r0s4 <= _GEN_78[7:0];
-      sroa_speculated3978_v_10_r0s4 <= _GEN_84[7:0];
-      sroa_speculated3978_v_11_r0s4 <= _GEN_90[7:0];
-      sroa_speculated3978_v_12_r0s4 <= _GEN_96[7:0];
-      sroa_speculated3978_v_13_r0s4 <= _GEN_102[7:0];
-      sroa_speculated3978_v_14_r0s4 <= _GEN_108[7:0];
-      sroa_speculated3978_v_15_r0s4 <= _GEN_114[7:0];
-      sroa_speculated3978_v_16_r0s4 <= _GEN_120[7:0];
-      sroa_speculated3978_v_17_r0s4 <= _GEN_126[7:0];
-      sroa_speculated3978_v_18_r0s4 <= _GEN_132[7:0];
-      sroa_speculated3978_v_19_r0s4 <= _GEN_138[7:0];
-      sroa_speculated3978_v_20_r0s4 <= _GEN_144[7:0];
-      sroa_speculated3978_v_21_r0s4 <= _GEN_150[7:0];
-      sroa_speculated3978_v_22_r0s4 <= _GEN_156[7:0];
-      sroa_speculated3978_v_23_r0s4 <= _GEN_162[7:0];
-      sroa_speculated3978_v_24_r0s4 <= _GEN_168[7:0];
-      sroa_speculated3978_v_25_r0s4 <= _GEN_174[7:0];
-      sroa_speculated3978_v_26_r0s4 <= _GEN_180[7:0];
-      sroa_speculated3978_v_27_r0s4 <= _GEN_186[7:0];
-      sroa_speculated3978_v_28_r0s4 <= _GEN_192[7:0];
-      sroa_speculated3978_v_29_r0s4 <= _GEN_198[7:0];
-      sroa_speculated3978_v_30_r0s4 <= _GEN_204[7:0];
-      sroa_speculated3978_v_31_r0s4 <= _GEN_299[7:0];
+      sroa_speculated3964_v1146_r0s4 <= _GEN_17[7:0];
+      sroa_speculated3964_v_1_r0s4 <= _GEN_29[7:0];
+      sroa_speculated3964_v_2_r0s4 <= _GEN_36[7:0];
+      sroa_speculated3964_v_3_r0s4 <= _GEN_42[7:0];
+      sroa_speculated3964_v_4_r0s4 <= _GEN_48[7:0];
+      sroa_speculated3964_v_5_r0s4 <= _GEN_54[7:0];
+      sroa_speculated3964_v_6_r0s4 <= _GEN_60[7:0];
+      sroa_speculated3964_v_7_r0s4 <= _GEN_66[7:0];
+      sroa_speculated3964_v_8_r0s4 <= _GEN_72[7:0];
+      sroa_speculated3964_v_9_r0s4 <= _GEN_78[7:0];
+      sroa_speculated3964_v_10_r0s4 <= _GEN_84[7:0];
+      sroa_speculated3964_v_11_r0s4 <= _GEN_90[7:0];
+      sroa_speculated3964_v_12_r0s4 <= _GEN_96[7:0];
+      sroa_speculated3964_v_13_r0s4 <= _GEN_102[7:0];
+      sroa_speculated3964_v_14_r0s4 <= _GEN_108[7:0];
+      sroa_speculated3964_v_15_r0s4 <= _GEN_114[7:0];
+      sroa_speculated3964_v_16_r0s4 <= _GEN_120[7:0];
+      sroa_speculated3964_v_17_r0s4 <= _GEN_126[7:0];
+      sroa_speculated3964_v_18_r0s4 <= _GEN_132[7:0];
+      sroa_speculated3964_v_19_r0s4 <= _GEN_138[7:0];
+      sroa_speculated3964_v_20_r0s4 <= _GEN_144[7:0];
+      sroa_speculated3964_v_21_r0s4 <= _GEN_150[7:0];
+      sroa_speculated3964_v_22_r0s4 <= _GEN_156[7:0];
+      sroa_speculated3964_v_23_r0s4 <= _GEN_162[7:0];
+      sroa_speculated3964_v_24_r0s4 <= _GEN_168[7:0];
+      sroa_speculated3964_v_25_r0s4 <= _GEN_174[7:0];
+      sroa_speculated3964_v_26_r0s4 <= _GEN_180[7:0];
+      sroa_speculated3964_v_27_r0s4 <= _GEN_186[7:0];
+      sroa_speculated3964_v_28_r0s4 <= _GEN_192[7:0];
+      sroa_speculated3964_v_29_r0s4 <= _GEN_198[7:0];
+      sroa_speculated3964_v_30_r0s4 <= _GEN_204[7:0];
+      sroa_speculated3964_v_31_r0s4 <= _GEN_299[7:0];
       sroa_speculated_4_r0s4 <= sroa_speculated_4_r0s3;
     end
     if (_GEN_3)
@@ -9098,38 +11483,38 @@ module kv_decompress_decode_speckv_Design(
   assign decoded_write = _GEN & and_r0s4;
   assign decoded_din =
     {sroa_speculated_4_r0s4[15:8],
-     sroa_speculated3978_v_31_r0s4,
-     sroa_speculated3978_v_30_r0s4,
-     sroa_speculated3978_v_29_r0s4,
-     sroa_speculated3978_v_28_r0s4,
-     sroa_speculated3978_v_27_r0s4,
-     sroa_speculated3978_v_26_r0s4,
-     sroa_speculated3978_v_25_r0s4,
-     sroa_speculated3978_v_24_r0s4,
-     sroa_speculated3978_v_23_r0s4,
-     sroa_speculated3978_v_22_r0s4,
-     sroa_speculated3978_v_21_r0s4,
-     sroa_speculated3978_v_20_r0s4,
-     sroa_speculated3978_v_19_r0s4,
-     sroa_speculated3978_v_18_r0s4,
-     sroa_speculated3978_v_17_r0s4,
-     sroa_speculated3978_v_16_r0s4,
-     sroa_speculated3978_v_15_r0s4,
-     sroa_speculated3978_v_14_r0s4,
-     sroa_speculated3978_v_13_r0s4,
-     sroa_speculated3978_v_12_r0s4,
-     sroa_speculated3978_v_11_r0s4,
-     sroa_speculated3978_v_10_r0s4,
-     sroa_speculated3978_v_9_r0s4,
-     sroa_speculated3978_v_8_r0s4,
-     sroa_speculated3978_v_7_r0s4,
-     sroa_speculated3978_v_6_r0s4,
-     sroa_speculated3978_v_5_r0s4,
-     sroa_speculated3978_v_4_r0s4,
-     sroa_speculated3978_v_3_r0s4,
-     sroa_speculated3978_v_2_r0s4,
-     sroa_speculated3978_v_1_r0s4,
-     sroa_speculated3978_v1146_r0s4,
+     sroa_speculated3964_v_31_r0s4,
+     sroa_speculated3964_v_30_r0s4,
+     sroa_speculated3964_v_29_r0s4,
+     sroa_speculated3964_v_28_r0s4,
+     sroa_speculated3964_v_27_r0s4,
+     sroa_speculated3964_v_26_r0s4,
+     sroa_speculated3964_v_25_r0s4,
+     sroa_speculated3964_v_24_r0s4,
+     sroa_speculated3964_v_23_r0s4,
+     sroa_speculated3964_v_22_r0s4,
+     sroa_speculated3964_v_21_r0s4,
+     sroa_speculated3964_v_20_r0s4,
+     sroa_speculated3964_v_19_r0s4,
+     sroa_speculated3964_v_18_r0s4,
+     sroa_speculated3964_v_17_r0s4,
+     sroa_speculated3964_v_16_r0s4,
+     sroa_speculated3964_v_15_r0s4,
+     sroa_speculated3964_v_14_r0s4,
+     sroa_speculated3964_v_13_r0s4,
+     sroa_speculated3964_v_12_r0s4,
+     sroa_speculated3964_v_11_r0s4,
+     sroa_speculated3964_v_10_r0s4,
+     sroa_speculated3964_v_9_r0s4,
+     sroa_speculated3964_v_8_r0s4,
+     sroa_speculated3964_v_7_r0s4,
+     sroa_speculated3964_v_6_r0s4,
+     sroa_speculated3964_v_5_r0s4,
+     sroa_speculated3964_v_4_r0s4,
+     sroa_speculated3964_v_3_r0s4,
+     sroa_speculated3964_v_2_r0s4,
+     sroa_speculated3964_v_1_r0s4,
+     sroa_speculated3964_v1146_r0s4,
      cmp_i673_r0s4
        ? pieces_r0s4
        : {field_r0s4__31,
