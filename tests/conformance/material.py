@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from speckv import frame, model
 from speckv.design import Design
+from speckv.device import COMPRESS
 from speckv.frame import BEAT_BYTES, HEADER_DTYPE, Codec, Dtype, Header, Kind
 
 Packet = np.ndarray  # uint8 [beats, 64]
@@ -17,6 +20,7 @@ Page = np.ndarray  # uint16 [tokens, channels]
 Shape = tuple[int, int]
 Maker = Callable[[np.random.Generator, Shape, Dtype], Page]
 
+VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 TOKENS = (1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64)
 CHANNELS = (32, 64, 96, 128, 160, 192, 224, 256)
 INFINITY = {Dtype.BF16: 0x7F80, Dtype.FP16: 0x7C00}
@@ -314,6 +318,21 @@ def frame_faults(design: Design, codec: Codec, kind: Kind) -> tuple[list[Packet]
         if Header.unpack(one[0]).codec != Codec.RAW:
             faulty += list(payload_faults(one, rng))
     return _fault_batch(good, rng, faulty)
+
+
+@functools.cache
+def frozen_vectors(design: Design, kernel: str) -> list[tuple[str, Packet, Keep, Packet]]:
+    """Name, packet in, its TKEEP and packet out of the frozen vectors that a design of these codecs has to give."""
+    manifest = json.loads((VECTORS / "manifest.json").read_text())
+    answer = model.compress_packet if kernel == COMPRESS else model.decompress_packet
+    made = []
+    for case in manifest["cases"]:
+        sent, expected = (packet((VECTORS / case[side]).read_bytes()) for side in ("in", "out"))
+        if case["kernel"] != kernel or not np.array_equal(answer(design, sent, keep_ok=case["keep_ok"]), expected):
+            continue  # of another kernel, or with a codec or scales that the design does not have
+        keep = None if case["keep_ok"] else np.full(len(sent), ~np.uint64(1))
+        made.append((case["name"], sent, keep, expected))
+    return made
 
 
 def keep_ok(keeps: list[Keep]) -> list[bool]:

@@ -9,6 +9,7 @@ from material import (
     SORTS,
     assert_same,
     frame_faults,
+    frozen_vectors,
     good_frames,
     good_requests,
     keep_ok,
@@ -60,6 +61,13 @@ def test_faulty_frames(device: Device, design: Design, codec: Codec, kind: Kind)
     what = [f"status {packet[-1, STATUS]}" for packet in expected]
     for _ in range(2):
         assert_same(device.run(DECOMPRESS, packets, keeps=keeps).packets, expected, what)
+
+
+@pytest.mark.parametrize("kernel", [COMPRESS, DECOMPRESS])
+def test_frozen_vectors(device: Device, design: Design, kernel: str) -> None:
+    names, packets, keeps, expected = zip(*frozen_vectors(design, kernel), strict=True)
+    assert len(names) > 60, "most vectors are of codecs that the design has"
+    assert_same(device.run(kernel, list(packets), keeps=list(keeps)).packets, list(expected), list(names))
 
 
 def test_one_packet_at_a_time(device: Device, design: Design) -> None:
