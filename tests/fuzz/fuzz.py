@@ -81,26 +81,29 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=-1, help="how many packets at most (default: any number)")
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default: another one each time)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="for corpus and finds (default: build/fuzz/KERNEL)")
+    parser.add_argument("--verbose", action="store_true", help="a line for each packet that covers something new")
     arguments = parser.parse_args()
     try:
         if INSIDE not in os.environ:
-            return prepare()
+            return prepare(is_replay=bool(arguments.files))
         return fuzz(arguments)
     except ToolError as error:
         print(f"fuzz: {error}", file=sys.stderr)
         return 1
 
 
-def prepare() -> int:
+def prepare(*, is_replay: bool) -> int:
     """Build what is to be fuzzed, and start this program again with libFuzzer in the process from its start."""
     library = toolchain.sanitizer(toolchain.clang())
     # here: with the libraries preloaded no other program starts
     csim.build(Design.load(DESIGN), sanitize="memory", on_build=lambda: print("building", file=sys.stderr))
     environment = toolchain.sanitized_environment(library)
-    # libFuzzer looks for a mutator when it is loaded
-    mutator = importlib.util.find_spec("atheris.custom_mutator")
-    assert mutator and mutator.origin
-    environment["LD_PRELOAD"] += f":{mutator.origin}"
+    if not is_replay:
+        # libFuzzer looks for a mutator when it is loaded. The program that names lines of a report cannot bear it
+        mutator = importlib.util.find_spec("atheris.custom_mutator")
+        assert mutator and mutator.origin
+        environment["LD_PRELOAD"] += f":{mutator.origin}"
+        environment["ASAN_OPTIONS"] += ":symbolize=0"
     os.execve(sys.executable, [sys.executable, *sys.argv], {**environment, INSIDE: "1"})
 
 
@@ -138,6 +141,7 @@ def fuzz(arguments: argparse.Namespace) -> int:
             "-len_control=0",
             f"-artifact_prefix={folder}/",
             "-print_final_stats=1",
+            f"-verbosity={int(arguments.verbose)}",
         ]
         mutator = Mutator(arguments.kernel, design, seeds, libfuzzer_mutate)
         atheris.Setup([sys.argv[0], *options, str(corpus)], target, custom_mutator=mutator)

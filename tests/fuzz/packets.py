@@ -23,7 +23,7 @@ sys.path.insert(0, str(TESTS / "conformance"))
 from material import PAGES, SORTS, request  # noqa: E402
 
 MOST_BEATS = 130  # of an input: two of the seeds' largest pages
-SHAPES = ((1, 32), (3, 64), (17, 96), (64, 32))
+SHAPES = ((1, 32), (3, 64), (2, 256), (17, 96), (64, 32))
 FULL = ~np.uint64(0)
 EDGES = (0, 1, 2, 3, 5, 8, 15, 16, 31, 32, 33, 63, 64, 65, 96, 127, 128, 255, 256, 257, 0x7FFF, 0xFFFF, 0xFFFFFFC0)
 
@@ -77,6 +77,7 @@ class Mutator:
 
     def __init__(self, kernel: str, design: Design, seeds: list[bytes], mutate: Mutate) -> None:
         self._is_frame = kernel == DECOMPRESS
+        self._most = design.max_tokens, design.max_channels
         self._codecs = sorted(design.codec_ids)
         self._seeds = seeds
         self._mutate = mutate
@@ -88,7 +89,7 @@ class Mutator:
             return self._mutate(data, max_size)
         image = bytearray(input_of(packet_of(data)[0])[1:])
         keep = data[0] if data and rng.random() < 0.9 else rng.choice((0, 0, 0, rng.randrange(256)))
-        changes = (self._field, self._codec, self._bytes, self._byte, self._byte, self._length, self._other)
+        changes = (self._field, self._shape, self._codec, self._bytes, self._byte, self._length, self._other)
         for change in rng.choices(changes, k=rng.choice((1, 1, 2, 3))):
             image = change(image, rng)
         if rng.random() < 0.9:
@@ -102,6 +103,13 @@ class Mutator:
         bits = 8 * HEADER_DTYPE[name].itemsize
         value = rng.choice((*EDGES, value + 1, value - 1, value ^ (1 << rng.randrange(bits)), rng.getrandbits(bits)))
         record[name] = value % (1 << bits)
+        return image
+
+    def _shape(self, image: bytearray, rng: random.Random) -> bytearray:
+        most_tokens, most_channels = self._most
+        record = _record(image)
+        record["tokens"] = rng.choice((1, 2, 3, most_tokens, rng.randint(1, most_tokens)))
+        record["channels"] = rng.choice((most_channels, frame.LANES * rng.randint(1, most_channels // frame.LANES)))
         return image
 
     def _codec(self, image: bytearray, rng: random.Random) -> bytearray:
@@ -141,7 +149,7 @@ class Mutator:
         record = _record(image)
         if rng.random() < 0.8:
             record["raw_bytes"] = 2 * int(record["tokens"]) * int(record["channels"]) % (1 << 32)
-        if rng.random() < 0.8 and (known := self._body_bytes(image)) is not None:
+        if rng.random() < 0.8 and (known := self._body_bytes(image, rng)) is not None:
             image = _resized(image, min(HEADER_BYTES + known, MOST_BEATS * BEAT_BYTES))
             record = _record(image)
         if self._is_frame:
@@ -151,8 +159,8 @@ class Mutator:
         record["header_crc"] = frame.crc32c(bytes(image[: HEADER_BYTES - 4]))
         return image
 
-    def _body_bytes(self, image: bytearray) -> int | None:
-        """How many bytes follow a header such as this, if that does not depend on them."""
+    def _body_bytes(self, image: bytearray, rng: random.Random) -> int | None:
+        """How many bytes follow a header such as this, or may follow it, if that depends on them."""
         header = Header.unpack(bytes(image[:HEADER_BYTES]))
         if not self._is_frame:
             return header.raw_bytes
@@ -160,9 +168,10 @@ class Mutator:
             codec, shape = Codec(header.codec), header.shape
         except ValueError:
             return None
-        if not frame.is_fixed_size(codec) or not shape.group_channels or not shape.tile_tokens:
+        if not shape.group_channels or not shape.tile_tokens:
             return None
-        return shape.known_bytes(codec)
+        known = shape.known_bytes(codec)
+        return known if frame.is_fixed_size(codec) else known + BEAT_BYTES * rng.choice((0, 1, 2, rng.randrange(40)))
 
 
 def _record(image: bytearray) -> np.void:

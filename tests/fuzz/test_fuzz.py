@@ -46,7 +46,8 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_short_run(kernel: str, tmp_path: Path) -> None:
     require("clang")
-    done = run(HERE / "fuzz.py", kernel, "--runs", 3000, "--seconds", 400, "--seed", 1, "--folder", tmp_path)
+    options = ["--runs", 3000, "--seconds", 400, "--seed", 1, "--folder", tmp_path, "--verbose"]
+    done = run(HERE / "fuzz.py", kernel, *options)
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Custom-" in done.stderr, "our mutations were not used"
     assert len(list((tmp_path / "corpus").iterdir())) > 300, "nothing new was covered"

@@ -24,7 +24,7 @@ from speckv.progress import Progress
 if TYPE_CHECKING:
     from speckv.design import Design
 
-LEAST_SECONDS = 0.2  # of CPU time for a speed
+LEAST_SECONDS = 0.5  # of CPU time for a speed
 
 _Made = TypeVar("_Made")
 
