@@ -1,8 +1,8 @@
 // kv_dma: batches of descriptors move pages between near memory (raw) and far memory (frames); see hls/dma.md.
 //
-//   batch ─> parse ─> source ───────────> route ───────────> sink ─────────> complete ─> completions ─> finish
-//                        └─ near, far ─ beats ┘ └─ engines ─┘  └─ near, far ─ statuses ┘
-//                           readers                               writers
+//   batch ─> vouch ─> parse ─> source ──────────> route ───────────> sink ────────> complete ─> completions ─> finish
+//                                └─ near, far ─ beats ┘ └─ engines ─┘ └─ near, far ─ statuses ┘
+//                                   readers                              writers
 //
 // Jobs pass from process to process in the order of the batch; each process works on another one. A job that parse refuses
 // takes the same way without moving anything, so completions need no sorting.
@@ -67,20 +67,68 @@ inline hlsc::burst burst_of(const offset_t& offset, const bytes_t& bytes, bool l
   return command;
 }
 
-// Asks for the whole batch at once.
+// A batch is read in blocks, each with a status of its own. `batch` holds one: its status does not wait for `vouch`.
+constexpr unsigned kBlockBeats = 64;
+
+inline bytes_t block_of(const bytes_t& left) { return left > kBlockBeats ? bytes_t(kBlockBeats) : left; }
+
+// Asks for the whole batch, block by block.
 inline void ask(bytes_t batch_beats, command_stream& commands) {
-  commands.write(burst_of(0, bytes_t(batch_beats * kBeatBytes), true));
+  bytes_t left = batch_beats;
+  offset_t at = 0;
+ask_blocks:
+  do {
+    const bytes_t beats = block_of(left);
+    left -= beats;
+    commands.write(burst_of(at, bytes_t(beats * kBeatBytes), left == 0));
+    at += kBlockBeats * kBeatBytes;
+  } while (left != 0);
+}
+
+// A beat of the batch; `unreadable` stands for it and all behind it.
+struct BatchBeat {
+  beat_t data;
+  flag_t unreadable;
+};
+
+// Lets a block pass once memory has answered for all of it: what came with an error is never taken for a descriptor,
+// nor is what follows, for nobody knows where its descriptors begin.
+inline void vouch(bytes_t batch_beats, beat_stream& batch, status_stream& statuses, hls::stream<BatchBeat>& sound) {
+  bytes_t left = batch_beats;
+  bool good = true;
+vouch_blocks:
+  do {
+    const bytes_t beats = block_of(left);
+    left -= beats;
+    const burst_status_t status = statuses.read();
+    BatchBeat b;
+    b.data = 0;
+    b.unreadable = 1;
+    if (good && status != 0) sound.write(b);
+    good = good && status == 0;
+    bytes_t come = status == 1 ? bytes_t(0) : beats;  // 1: not aligned, so that no data comes
+  vouch_beats:  // II = 1: one beat per cycle
+    while (come != 0) {
+#pragma HLS pipeline II=1
+      come -= 1;
+      b.data = batch.read();
+      b.unreadable = 0;
+      if (good) sound.write(b);
+    }
+  } while (left != 0);
 }
 
 // Takes the batch apart and checks each descriptor, its segments while they pass.
-inline void parse(bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes, beat_stream& batch,
+inline void parse(bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes, hls::stream<BatchBeat>& batch,
                   hls::stream<Job>& jobs, segment_stream& to_read, segment_stream& to_write) {
   bytes_t left = batch_beats;
 parse_descriptors:
   while (left != 0) {
+    const BatchBeat first = batch.read();
+    bool unreadable = first.unreadable;
     Job job;
-    job.descriptor = batch.read();
-    left -= 1;
+    job.descriptor = first.data;  // unreadable: op 0, which is unknown
+    left = unreadable ? bytes_t(0) : bytes_t(left - 1);
     const auto op = get<descriptor::op>(job);
     const auto listed = get<descriptor::segments>(job);
     const bool known = op >= kOffload && op <= kScrub && listed <= kMaxSegments &&
@@ -100,8 +148,10 @@ parse_descriptors:
       } else if (listed != 0) {
         entries = 0;
         if (left != 0) {
-          entries = batch.read();
-          left -= 1;
+          const BatchBeat next = batch.read();
+          entries = next.data;
+          unreadable = next.unreadable;
+          left = unreadable ? bytes_t(0) : bytes_t(left - 1);
         }
       }
       Segment segment;
@@ -116,7 +166,7 @@ parse_descriptors:
     all_fit = all_fit && (!near || sum == get<descriptor::raw_bytes>(job));
     const bytes_t length = op == kOffload ? get<descriptor::raw_bytes>(job) : far_bytes_of(job);
     job.segments = known && near ? ap_uint<7>(segments) : ap_uint<7>(0);
-    job.refused = !known ? kBadOp : length == 0 ? kDmaOk : !all_aligned ? kMisaligned : !all_fit ? kOutOfRange : kDmaOk;
+    job.refused = unreadable ? kReadError : !known ? kBadOp : length == 0 ? kDmaOk : !all_aligned ? kMisaligned : !all_fit ? kOutOfRange : kDmaOk;
     job.moves = job.refused == kDmaOk && length != 0;
     job.last = 0;
     jobs.write(job);
@@ -376,8 +426,7 @@ complete_jobs:
 }
 
 // Ends the run when the last completion has arrived.
-inline void finish(hls::stream<ap_uint<2>>& completed, status_stream& written, status_stream& batch_read,
-                   bytes_t& done, bytes_t& failed) {
+inline void finish(hls::stream<ap_uint<2>>& completed, status_stream& written, bytes_t& done, bytes_t& failed) {
   bytes_t all = 0, bad = 0;
   bool last;
 finish_jobs:
@@ -389,7 +438,6 @@ finish_jobs:
     if (!last) all += 1;
     if (kind == 2 || status != 0) bad += 1;
   } while (!last);
-  if (batch_read.read() != 0) bad += 1;
   done = all;
   failed = bad;
 }

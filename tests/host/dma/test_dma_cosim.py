@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from speckv.design import Design
-from speckv.dma import BatchResult, Descriptor, DmaStatus, Op, Segment, model, open_engine
+from speckv.dma import BatchResult, Descriptor, DmaFlags, DmaStatus, Op, Segment, model, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
 from speckv.dma.descriptor import pack_batch
 from speckv.errors import DeviceTimeout, DmaError
@@ -112,6 +112,51 @@ def test_errors_of_control_memory_are_told(engine: CosimEngine, fault: MemoryFau
         engine.run(SCRUBS)
     engine.inject_fault("control", MemoryFault.NONE)
     assert set(statuses(engine.run(FETCHES))) == {DmaStatus.OK}
+
+
+BLOCK = 64  # beats of a batch that are read together
+BEATS = [
+    Descriptor(Op.COPY, near=64 * index, far=64 * index, raw_bytes=64, flags=DmaFlags.TO_FAR, cookie=index + 1)
+    for index in range(2 * BLOCK + 2)
+]
+
+
+@pytest.mark.parametrize("fault", [MemoryFault.SLVERR, MemoryFault.DECERR])
+@pytest.mark.parametrize("bad", [0, 5, BLOCK - 1, BLOCK, 2 * BLOCK + 1])
+def test_a_descriptor_that_came_with_an_error_is_not_done(engine: CosimEngine, fault: MemoryFault, bad: int) -> None:
+    """Memory may have sent it all the same, as here with SLVERR. Earlier blocks are done, and later runs."""
+    engine.far[:] = 0
+    sound = bad // BLOCK * BLOCK
+    engine.inject_fault("control", fault, 64 * bad, 64 * bad)
+    with pytest.raises(DmaError, match=f"kv_dma did {sound + 1} descriptors, 1 of them failed; the batch has 130"):
+        engine.run(BEATS)
+    assert np.array_equal(engine.far[: 64 * sound], engine.near[: 64 * sound])
+    assert not engine.far[64 * sound :].any()
+    engine.inject_fault("control", MemoryFault.NONE)
+    engine.run_all(BEATS)
+    assert np.array_equal(engine.far[: 64 * len(BEATS)], engine.near[: 64 * len(BEATS)])
+
+
+@pytest.mark.parametrize("to_far", [True, False], ids=["read", "write"])
+def test_segments_that_came_with_an_error_are_not_used(engine: CosimEngine, to_far: bool) -> None:
+    """The descriptor is the last of its block, its list the first of the next one, which says READ_ERROR."""
+    listed = Descriptor(
+        Op.COPY,
+        far=BACK,
+        raw_bytes=320,
+        flags=DmaFlags.TO_FAR if to_far else DmaFlags.NONE,
+        cookie=77,
+        segments=tuple(Segment(BACK + 64 * index, 64) for index in range(5)),
+    )
+    before = engine.near.copy(), engine.far.copy()
+    engine.inject_fault("control", MemoryFault.SLVERR, 64 * BLOCK, 64 * BLOCK)
+    result = engine.run([*BEATS[: BLOCK - 1], listed])
+    assert statuses(result) == [DmaStatus.OK] * (BLOCK - 1) + [DmaStatus.READ_ERROR]
+    assert result.completions["cookie"][-1] == 77
+    assert np.array_equal(engine.near, before[0]) and np.array_equal(engine.far[BACK:], before[1][BACK:])
+    engine.inject_fault("control", MemoryFault.NONE)
+    engine.run_all([*BEATS[: BLOCK - 1], listed])
+    assert np.array_equal(engine.near[BACK : BACK + 320], engine.far[BACK : BACK + 320])
 
 
 @pytest.mark.parametrize(
