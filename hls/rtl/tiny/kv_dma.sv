@@ -17,30 +17,182 @@ module kv_dma_ask(
                 ap_done
 );
 
-  reg  active0;
-  reg  valid0_0;
-  wire _GEN = valid0_0 & commands_full_n;
-  wire _GEN_0 = active0 & ~valid0_0;
+  reg  [31:0] left_sroa_0_0_r1;
+  reg         active2;
+  reg         valid1_0;
+  reg         valid1_1;
+  wire        _GEN;
+  reg         active0;
+  reg         valid0_0;
+  wire        _GEN_0 = active0 & ~valid0_0;
+  wire        _GEN_1 = valid1_0 & (~valid1_1 | _GEN);
+  reg  [63:0] at_sroa_0_0_r1s1;
+  wire [31:0] _GEN_2 = left_sroa_0_0_r1 < 32'h40 ? left_sroa_0_0_r1 : 32'h40;
+  wire [31:0] _GEN_3 = left_sroa_0_0_r1 - _GEN_2;
+  wire        _GEN_4 = _GEN_3 == 32'h0;
+  reg         cmp_i42_not_r1s1;
+  reg  [31:0] spec_select_r1s1;
+  assign _GEN = valid1_1 & commands_full_n;
+  reg         active1;
+  reg         valid2_0;
+  wire        _GEN_5 = active2 & ~valid2_0;
+  wire        _GEN_6 = active1 & ~valid1_0 & ~valid1_1;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
+      valid1_1 <= 1'h0;
+      valid1_0 <= 1'h0;
+      active1 <= 1'h0;
+      valid2_0 <= 1'h0;
+      active2 <= 1'h0;
     end
     else begin
-      valid0_0 <= ap_start | valid0_0 & ~_GEN;
+      valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN_0;
+      valid1_1 <= _GEN_1 | valid1_1 & ~_GEN;
+      valid1_0 <= _GEN_0 | valid1_0 & ~(_GEN_1 & _GEN_4);
+      active1 <= _GEN_0 | active1 & ~_GEN_6;
+      valid2_0 <= _GEN_6;
+      active2 <= _GEN_6 | active2 & ~_GEN_5;
+    end
+  end // always_ff @(posedge)
+  reg  [63:0] at_sroa_0_0_r1;
+  always_ff @(posedge clk) begin
+    if (_GEN_1) begin
+      at_sroa_0_0_r1s1 <= at_sroa_0_0_r1;
+      cmp_i42_not_r1s1 <= _GEN_4;
+      spec_select_r1s1 <= _GEN_2;
+    end
+    if (_GEN_0 | _GEN_1) begin
+      at_sroa_0_0_r1 <= _GEN_0 ? 64'h0 : at_sroa_0_0_r1 + 64'h1000;
+      left_sroa_0_0_r1 <= _GEN_0 ? batch_beats_arg : _GEN_3;
     end
   end // always_ff @(posedge)
   assign commands_write = _GEN;
-  assign commands_din = {1'h1, batch_beats_arg[25:0], 70'h0};
-  assign commands_waits = valid0_0 & ~commands_full_n;
-  assign ap_done = _GEN_0;
+  assign commands_din =
+    {cmp_i42_not_r1s1, spec_select_r1s1[25:0], 6'h0, at_sroa_0_0_r1s1};
+  assign commands_waits = valid1_1 & ~commands_full_n;
+  assign ap_done = _GEN_5;
+endmodule
+
+module kv_dma_vouch(
+  input          clk,
+                 rst,
+  input  [511:0] batch_dout,
+  input          batch_empty_n,
+  input  [1:0]   statuses_dout,
+  input          statuses_empty_n,
+                 sound_full_n,
+  input  [31:0]  batch_beats_arg,
+  input          ap_start,
+  output         batch_read,
+                 batch_waits,
+                 statuses_read,
+                 statuses_waits,
+                 sound_write,
+  output [512:0] sound_din,
+  output         sound_waits,
+                 ap_done
+);
+
+  wire        _GEN;
+  reg  [31:0] come_sroa_0_1127_r2;
+  reg         good_0_r1;
+  wire        _GEN_0;
+  reg         active3;
+  reg         active2;
+  reg         valid2_0;
+  wire        _GEN_1;
+  reg         active1;
+  reg         valid1_0;
+  wire        _GEN_2;
+  reg         active0;
+  reg         valid0_0;
+  wire        _GEN_3 = active0 & ~valid0_0;
+  wire        _GEN_4 = statuses_dout == 2'h0;
+  wire        _GEN_5 = good_0_r1 & ~_GEN_4;
+  wire        _GEN_6 = _GEN_2 & _GEN_5;
+  assign _GEN_2 = valid1_0 & ~(~statuses_empty_n | _GEN_5 & ~sound_full_n);
+  wire        _GEN_7 = active1 & ~valid1_0;
+  reg         exit1_0;
+  reg         exit1_1;
+  wire        _GEN_8 = _GEN_7 & exit1_1;
+  reg  [31:0] hold_sub_i;
+  reg         hold_1;
+  reg  [31:0] hold_spec_select;
+  assign _GEN_1 = valid2_0 & ~(~batch_empty_n | hold_1 & ~sound_full_n);
+  wire        _GEN_9 = active2 & ~valid2_0;
+  reg         valid3_0;
+  wire        _GEN_10 = active3 & ~valid3_0;
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      valid0_0 <= 1'h0;
+      active0 <= 1'h0;
+      valid1_0 <= 1'h0;
+      active1 <= 1'h0;
+      valid2_0 <= 1'h0;
+      active2 <= 1'h0;
+      valid3_0 <= 1'h0;
+      active3 <= 1'h0;
+    end
+    else begin
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN_3;
+      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_2;
+      active1 <= _GEN_0 | active1 & ~_GEN_7;
+      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_1 & come_sroa_0_1127_r2 == 32'h1);
+      active2 <= _GEN_8 | active2 & ~_GEN_9;
+      valid3_0 <= _GEN;
+      active3 <= _GEN | active3 & ~_GEN_10;
+    end
+  end // always_ff @(posedge)
+  reg         exit3_0;
+  wire        _GEN_11 = _GEN_10 & exit3_0;
+  reg         exit3_1;
+  assign _GEN_0 = _GEN_3 | _GEN_11;
+  reg  [31:0] left_sroa_0_0_r1;
+  wire        _GEN_12 = good_0_r1 & _GEN_4;
+  wire        _GEN_13 = ~_GEN_12 & statuses_dout == 2'h1 | left_sroa_0_0_r1 == 32'h0;
+  wire [31:0] _GEN_14 = left_sroa_0_0_r1 < 32'h40 ? left_sroa_0_0_r1 : 32'h40;
+  wire        _GEN_15 = hold_sub_i == 32'h0;
+  always_ff @(posedge clk) begin
+    if (_GEN_2) begin
+      exit1_0 <= _GEN_13;
+      exit1_1 <= ~_GEN_13;
+      hold_sub_i <= left_sroa_0_0_r1 - _GEN_14;
+      hold_1 <= _GEN_12;
+      hold_spec_select <= _GEN_14;
+    end
+    if (valid3_0) begin
+      exit3_0 <= ~_GEN_15;
+      exit3_1 <= _GEN_15;
+    end
+    if (_GEN_0) begin
+      left_sroa_0_0_r1 <= _GEN_11 ? hold_sub_i : _GEN_3 ? batch_beats_arg : 32'h0;
+      good_0_r1 <= _GEN_11 ? hold_1 : _GEN_3;
+    end
+    if (_GEN_8 | _GEN_1)
+      come_sroa_0_1127_r2 <= _GEN_8 ? hold_spec_select : come_sroa_0_1127_r2 - 32'h1;
+  end // always_ff @(posedge)
+  assign _GEN = _GEN_7 & exit1_0 | _GEN_9;
+  assign batch_read = _GEN_1;
+  assign batch_waits = valid2_0 & ~batch_empty_n;
+  assign statuses_read = _GEN_2;
+  assign statuses_waits = valid1_0 & ~statuses_empty_n;
+  assign sound_write = _GEN_6 | _GEN_1 & hold_1;
+  assign sound_din =
+    _GEN_6
+      ? 513'h100000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+      : {1'h0, batch_dout};
+  assign sound_waits = (valid1_0 & _GEN_5 | valid2_0 & hold_1) & ~sound_full_n;
+  assign ap_done = _GEN_10 & exit3_1;
 endmodule
 
 module kv_dma_parse(
   input          clk,
                  rst,
-  input  [511:0] batch_dout,
+  input  [512:0] batch_dout,
   input          batch_empty_n,
                  jobs_full_n,
                  to_read_full_n,
@@ -65,8 +217,9 @@ module kv_dma_parse(
 
   wire         _GEN;
   wire         _GEN_0;
-  reg  [15:0]  i_sroa_0_01061_r2;
-  reg  [31:0]  left_sroa_0_11063_r2;
+  reg  [511:0] entries_sroa_0_01124_r2;
+  reg  [15:0]  i_sroa_0_01125_r2;
+  reg  [31:0]  left_sroa_0_11127_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
@@ -76,89 +229,107 @@ module kv_dma_parse(
   wire         _GEN_2;
   reg          active3;
   reg          valid2_0;
-  reg          valid2_1;
   wire         _GEN_3;
-  wire         _GEN_4;
   reg          active1;
   reg          valid1_0;
   reg          valid1_1;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_5 = active0 & ~valid0_0;
+  wire         _GEN_4 = active0 & ~valid0_0;
   reg          exit0_0;
   reg          exit0_1;
-  wire         _GEN_6 = _GEN_5 & exit0_1;
-  wire         _GEN_7 = valid1_0 & batch_empty_n;
-  wire         _GEN_8 = active1 & ~valid1_0 & ~valid1_1;
+  wire         _GEN_5 = _GEN_4 & exit0_1;
+  wire         _GEN_6 = valid1_0 & batch_empty_n;
+  wire         _GEN_7 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
-  wire         _GEN_9 = _GEN_8 & exit1_0;
+  wire         _GEN_8 = _GEN_7 & exit1_0;
   reg          exit1_1;
-  wire         _GEN_10 = _GEN_8 & exit1_1;
-  reg  [31:0]  ref_tmp37_sroa_0_0_v_r1s1;
-  reg  [511:0] batch_r1s1;
-  reg          hold_cmp_i493;
-  reg          hold_storedv35;
-  reg  [31:0]  hold_sub_i;
-  reg          hold_cmp_i240_not;
-  reg  [511:0] hold_shr_i_i_i682;
-  reg  [511:0] hold_shr_i_i393;
-  reg          hold_cmp_i224;
-  reg          hold_8;
-  reg          hold_cmp_i628;
-  reg          hold_cmp_i638_not1086;
-  reg          hold_cmp_i6301040;
-  reg          hold_cmp_i724;
-  reg  [15:0]  hold_spec_select1048;
+  wire         _GEN_9 = _GEN_7 & exit1_1;
+  reg  [31:0]  ref_tmp45_sroa_0_0_v_r1s1;
+  reg  [512:0] batch_r1s1;
+  reg          hold_cmp_i539;
+  reg          hold_storedv43;
+  reg          hold_storedv;
+  reg  [31:0]  hold_spec_select;
+  reg          hold_cmp_i285_not;
+  reg  [63:0]  hold_conv_i_i734;
+  reg  [31:0]  hold_conv_i446;
+  reg          hold_cmp_i269;
+  reg          hold_10;
+  reg          hold_cmp_i674;
+  reg          hold_cmp_i684_not1152;
+  reg          hold_cmp_i6761086;
+  reg          hold_cmp_i768;
+  reg  [15:0]  hold_spec_select1094;
+  reg  [575:0] hold_shr_i_i4381112;
   reg  [31:0]  hold_extract_t;
-  reg  [63:0]  hold_extract_t1096;
-  reg  [31:0]  hold_4;
-  reg  [511:0] hold_2;
-  reg          hold_lnot_i57;
-  wire         _GEN_11 = i_sroa_0_01061_r2[1:0] == 2'h0;
-  wire         _GEN_12 = ~hold_cmp_i240_not & _GEN_11;
-  wire         _GEN_13 = left_sroa_0_11063_r2 == 32'h0;
-  wire         _GEN_14 = _GEN_12 & ~_GEN_13;
-  assign _GEN_4 = valid2_0 & ~(_GEN_14 & ~batch_empty_n) & (~valid2_1 | _GEN_3);
-  reg          or_r2s1;
-  reg  [511:0] entries_sroa_0_1_r2s1;
-  wire [63:0]  _GEN_15 =
-    hold_cmp_i240_not ? hold_shr_i_i_i682[63:0] : entries_sroa_0_1_r2s1[63:0];
-  wire [31:0]  _GEN_16 =
-    hold_cmp_i240_not ? hold_shr_i_i393[31:0] : entries_sroa_0_1_r2s1[95:64];
-  wire [95:0]  _GEN_17 = {_GEN_16, _GEN_15};
-  reg          or_r2s1__1;
-  reg          or_r2s1__2;
+  reg  [63:0]  hold_extract_t1162;
+  reg  [31:0]  hold_6;
+  reg  [575:0] hold_2;
+  reg          hold_lnot_i96;
+  wire         _GEN_10 = i_sroa_0_01125_r2[1:0] == 2'h0;
+  wire         _GEN_11 = ~hold_cmp_i285_not & _GEN_10;
+  wire         _GEN_12 = left_sroa_0_11127_r2 == 32'h0;
+  wire         _GEN_13 = _GEN_11 & ~_GEN_12;
+  wire         _GEN_14 =
+    hold_cmp_i674 | hold_cmp_i768 & ~hold_cmp_i674 & hold_cmp_i684_not1152;
+  wire         _GEN_15 = _GEN_14 & ~hold_cmp_i674;
+  wire         _GEN_16 = hold_10 & hold_cmp_i6761086;
+  wire         _GEN_17 = hold_10 & hold_cmp_i674;
+  wire         _GEN_18 = hold_10 & hold_cmp_i684_not1152;
+  wire         _GEN_19 =
+    ~_GEN_15 & _GEN_16 & _GEN_14 | ~_GEN_15 & _GEN_17 & _GEN_14 | ~_GEN_15 & _GEN_18
+    & _GEN_14;
+  wire         _GEN_20 = _GEN_11 & _GEN_12;
+  wire [511:0] _GEN_21 =
+    ~_GEN_10 | hold_cmp_i285_not & _GEN_10
+      ? (~_GEN_10 ? {128'h0, entries_sroa_0_01124_r2[511:128]} : entries_sroa_0_01124_r2)
+      : _GEN_20 ? 512'h0 : batch_dout[511:0];
+  wire [63:0]  _GEN_22 = hold_cmp_i285_not ? hold_conv_i_i734 : _GEN_21[63:0];
+  wire [31:0]  _GEN_23 = hold_cmp_i285_not ? hold_conv_i446 : _GEN_21[95:64];
+  wire [95:0]  _GEN_24 = {_GEN_23, _GEN_22};
+  wire         _GEN_25 =
+    ~_GEN_15 & _GEN_16 & ~_GEN_14 | ~_GEN_15 & _GEN_17 & ~_GEN_14 | ~_GEN_15 & _GEN_18
+    & ~_GEN_14;
+  wire         _GEN_26 = _GEN_16 & _GEN_15 | _GEN_17 & _GEN_15 | _GEN_18 & _GEN_15;
   assign _GEN_3 =
-    valid2_1
-    & ~(or_r2s1 & ~to_read_full_n | or_r2s1__1 & ~to_write_full_n | or_r2s1__2
-        & ~to_read_full_n);
-  reg          valid2_2;
-  wire [15:0]  _GEN_18 = i_sroa_0_01061_r2 + 16'h1;
+    valid2_0
+    & ~(_GEN_13 & ~batch_empty_n | _GEN_19 & ~to_read_full_n | _GEN_25 & ~to_write_full_n
+        | _GEN_26 & ~to_read_full_n);
+  reg          valid2_1;
+  wire [15:0]  _GEN_27 = i_sroa_0_01125_r2 + 16'h1;
   reg          active2;
+  reg  [5:0]   ref_tmp90_sroa_0_0_r2s1;
+  reg  [25:0]  ref_tmp90_sroa_0_0_r2s1__1;
   reg  [47:0]  hold_add_i;
   reg  [31:0]  hold_left_sroa_0_2;
-  reg          hold_22;
-  reg  [64:0]  add_i471_r2s2;
-  reg          hold_25;
+  reg          hold_unreadable_1;
+  reg          xor_r2s1;
+  reg          cmp_i310_r2s1;
+  reg          hold_27;
+  reg  [5:0]   ref_tmp82_sroa_0_01083_r2s1;
+  reg  [57:0]  ref_tmp82_sroa_0_01083_r2s1__1;
+  reg          hold_28;
   reg          valid3_0;
-  wire         _GEN_19 = active3 & ~valid3_0;
-  reg  [31:0]  hold_extract_t1094;
-  reg  [63:0]  hold_extract_t1097;
-  reg  [63:0]  hold_storedv_i_le;
-  wire         _GEN_20 = valid4_0 & (~valid4_1 | _GEN_2);
-  reg  [7:0]   v18_r4s1;
-  wire [7:0]   _GEN_21 = hold_8 ? v18_r4s1 : 8'h1;
+  wire         _GEN_28 = active3 & ~valid3_0;
+  reg  [31:0]  hold_extract_t1160;
+  reg  [63:0]  hold_extract_t1163;
+  reg  [63:0]  hold_storedv_i139_le;
+  wire         _GEN_29 = valid4_0 & (~valid4_1 | _GEN_2);
+  reg          unreadable_0_lcssa_r4s1;
+  reg  [7:0]   v20_r4s1;
+  wire [7:0]   _GEN_30 = unreadable_0_lcssa_r4s1 ? 8'h7 : hold_10 ? v20_r4s1 : 8'h1;
   reg  [6:0]   select_r4s1;
-  reg          narrow_r4s1;
+  reg  [524:0] shl_i904_r4s1;
   assign _GEN_2 = valid4_1 & jobs_full_n;
-  wire         _GEN_22 = active4 & ~valid4_0 & ~valid4_1;
+  wire         _GEN_31 = active4 & ~valid4_0 & ~valid4_1;
   reg          exit4_0;
   reg          exit4_1;
-  wire         _GEN_23 = _GEN_22 & exit4_1;
+  wire         _GEN_32 = _GEN_31 & exit4_1;
   reg  [31:0]  hold_left_sroa_0_1_lcssa;
-  wire         _GEN_24 = valid5_0 & jobs_full_n;
-  wire         _GEN_25 = active5 & ~valid5_0;
-  wire         _GEN_26 = active2 & ~valid2_0 & ~valid2_1 & ~valid2_2;
+  wire         _GEN_33 = valid5_0 & jobs_full_n;
+  wire         _GEN_34 = active5 & ~valid5_0;
+  wire         _GEN_35 = active2 & ~valid2_0 & ~valid2_1;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -167,7 +338,6 @@ module kv_dma_parse(
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_1 <= 1'h0;
-      valid2_2 <= 1'h0;
       valid2_0 <= 1'h0;
       active2 <= 1'h0;
       valid3_0 <= 1'h0;
@@ -180,198 +350,201 @@ module kv_dma_parse(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_5;
-      valid1_1 <= _GEN_7;
-      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_7;
-      active1 <= _GEN_1 | active1 & ~_GEN_8;
-      valid2_1 <= _GEN_4 | valid2_1 & ~_GEN_3;
-      valid2_2 <= _GEN_3;
-      valid2_0 <= _GEN_9 | valid2_0 & ~(_GEN_4 & _GEN_18 == hold_spec_select1048);
-      active2 <= _GEN_9 | active2 & ~_GEN_26;
-      valid3_0 <= _GEN_26;
-      active3 <= _GEN_26 | active3 & ~_GEN_19;
-      valid4_1 <= _GEN_20 | valid4_1 & ~_GEN_2;
-      valid4_0 <= _GEN_0 | valid4_0 & ~_GEN_20;
-      active4 <= _GEN_0 | active4 & ~_GEN_22;
-      valid5_0 <= _GEN | valid5_0 & ~_GEN_24;
-      active5 <= _GEN | active5 & ~_GEN_25;
+      active0 <= ap_start | active0 & ~_GEN_4;
+      valid1_1 <= _GEN_6;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
+      active1 <= _GEN_1 | active1 & ~_GEN_7;
+      valid2_1 <= _GEN_3;
+      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_3 & _GEN_27 == hold_spec_select1094);
+      active2 <= _GEN_8 | active2 & ~_GEN_35;
+      valid3_0 <= _GEN_35;
+      active3 <= _GEN_35 | active3 & ~_GEN_28;
+      valid4_1 <= _GEN_29 | valid4_1 & ~_GEN_2;
+      valid4_0 <= _GEN_0 | valid4_0 & ~_GEN_29;
+      active4 <= _GEN_0 | active4 & ~_GEN_31;
+      valid5_0 <= _GEN | valid5_0 & ~_GEN_33;
+      active5 <= _GEN | active5 & ~_GEN_34;
     end
   end // always_ff @(posedge)
-  assign _GEN_1 = _GEN_6 | _GEN_23;
-  reg  [31:0]  left_sroa_0_01070_r1;
-  reg          all_fit_0_in1065_r2;
-  reg          all_aligned_01064_r2;
-  reg  [47:0]  sum_sroa_0_01062_off0_r2;
-  reg  [511:0] entries_sroa_0_01060_r2;
-  assign _GEN_0 = _GEN_10 | _GEN_19;
-  reg  [31:0]  pre_sink1093_off0_r4;
-  reg  [63:0]  pre_sink1093_off01095_r4;
+  assign _GEN_1 = _GEN_5 | _GEN_32;
+  reg  [31:0]  left_sroa_0_01136_r1;
+  reg          all_fit_0_in1130_r2;
+  reg          all_aligned_01129_r2;
+  reg          unreadable_01128_r2;
+  reg  [47:0]  sum_sroa_0_01126_off0_r2;
+  assign _GEN_0 = _GEN_9 | _GEN_28;
+  reg  [31:0]  pre_sink1159_off0_r4;
+  reg  [63:0]  pre_sink1159_off01161_r4;
   reg  [47:0]  sum_sroa_0_0_lcssa_r4;
   reg  [31:0]  left_sroa_0_1_lcssa_r4;
+  reg          unreadable_0_lcssa_r4;
   reg          all_aligned_0_lcssa_r4;
   reg          all_fit_0_in_lcssa_r4;
-  wire         _GEN_27 = batch_beats_arg == 32'h0;
-  wire         _GEN_28 = batch_dout[63:48] == 16'h0;
-  wire         _GEN_29 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
-  wire         _GEN_30 = batch_dout[7:0] == 8'h3;
-  wire         _GEN_31 = batch_dout[7:0] == 8'h4;
-  wire         _GEN_32 =
-    hold_cmp_i628 | hold_cmp_i724 & ~hold_cmp_i628 & hold_cmp_i638_not1086;
-  wire         _GEN_33 = _GEN_32 & ~hold_cmp_i628;
-  wire         _GEN_34 = hold_8 & hold_cmp_i6301040;
-  wire         _GEN_35 = hold_8 & hold_cmp_i628;
-  wire         _GEN_36 = hold_8 & hold_cmp_i638_not1086;
-  wire         _GEN_37 =
-    hold_4 == 32'h1 | hold_cmp_i638_not1086
-      ? pre_sink1093_off0_r4 == 32'h0
+  wire         _GEN_36 = batch_beats_arg == 32'h0;
+  wire         _GEN_37 = batch_dout[63:48] == 16'h0;
+  wire         _GEN_38 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
+  wire         _GEN_39 = batch_dout[7:0] == 8'h3;
+  wire         _GEN_40 = batch_dout[7:0] == 8'h4;
+  wire         _GEN_41 =
+    hold_6 == 32'h1 | hold_cmp_i684_not1152
+      ? pre_sink1159_off0_r4 == 32'h0
       : hold_2[255:224] == 32'h0;
-  wire         _GEN_38 =
+  wire         _GEN_42 =
     all_fit_0_in_lcssa_r4
-    & (hold_cmp_i224 | sum_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1093_off01095_r4[31:0]});
-  wire         _GEN_39 = left_sroa_0_1_lcssa_r4 == 32'h0;
-  wire         _GEN_40 = batch_dout[2:0] == 3'h3;
-  wire         _GEN_41 = _GEN_12 & _GEN_13;
-  wire [511:0] _GEN_42 =
-    ~_GEN_11 | hold_cmp_i240_not & _GEN_11
-      ? (~_GEN_11 ? {128'h0, entries_sroa_0_01060_r2[511:128]} : entries_sroa_0_01060_r2)
-      : _GEN_41 ? 512'h0 : batch_dout;
-  wire [47:0]  _GEN_43 = {16'h0, _GEN_16} + sum_sroa_0_01062_off0_r2;
-  wire [31:0]  _GEN_44 =
-    _GEN_41 | _GEN_14
-      ? (_GEN_41 ? 32'h0 : left_sroa_0_11063_r2 - 32'h1)
-      : left_sroa_0_11063_r2;
-  wire         _GEN_45 = hold_cmp_i224 | ~all_aligned_01064_r2;
-  wire         _GEN_46 =
-    _GEN_45 | ~_GEN_45 & (|(_GEN_15[5:0]))
-      ? _GEN_45 & all_aligned_01064_r2
-      : _GEN_16[5:0] == 6'h0;
-  wire         _GEN_47 =
-    hold_cmp_i224 | ~all_fit_0_in1065_r2
-      ? all_fit_0_in1065_r2
-      : add_i471_r2s2 <= {1'h0, near_bytes_arg};
-  wire         _GEN_48 = _GEN_9 | _GEN_3;
-  wire         _GEN_49 = _GEN_9 | _GEN_4;
-  wire [511:0] _GEN_50 = batch_dout >> {506'h3, ~_GEN_40, 5'h0};
+    & (hold_cmp_i269 | sum_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1159_off01161_r4[31:0]});
+  wire         _GEN_43 = left_sroa_0_1_lcssa_r4 == 32'h0;
+  wire [575:0] _GEN_44 = {63'h0, batch_dout};
+  wire         _GEN_45 = batch_dout[2:0] == 3'h3;
+  wire [47:0]  _GEN_46 =
+    sum_sroa_0_01126_off0_r2
+    + {16'h0, ref_tmp90_sroa_0_0_r2s1__1, ref_tmp90_sroa_0_0_r2s1};
+  wire [31:0]  _GEN_47 =
+    _GEN_20 | _GEN_13
+      ? (_GEN_20 | batch_dout[512] ? 32'h0 : left_sroa_0_11127_r2 - 32'h1)
+      : left_sroa_0_11127_r2;
+  wire         _GEN_48 = _GEN_13 ? batch_dout[512] : unreadable_01128_r2;
+  wire         _GEN_49 = hold_cmp_i269 | ~all_aligned_01129_r2;
+  wire         _GEN_50 =
+    _GEN_49 | ~_GEN_49 & xor_r2s1 ? _GEN_49 & all_aligned_01129_r2 : cmp_i310_r2s1;
+  wire         _GEN_51 =
+    hold_cmp_i269 | ~all_fit_0_in1130_r2
+      ? all_fit_0_in1130_r2
+      : {33'h0, ref_tmp90_sroa_0_0_r2s1__1, ref_tmp90_sroa_0_0_r2s1}
+        + {1'h0,
+           ref_tmp82_sroa_0_01083_r2s1__1,
+           ref_tmp82_sroa_0_01083_r2s1} <= {1'h0, near_bytes_arg};
+  wire         _GEN_52 = _GEN_8 | valid2_1;
+  wire         _GEN_53 = _GEN_8 | _GEN_3;
+  wire [575:0] _GEN_54 = _GEN_44 >> {570'h3, ~_GEN_45, 5'h0};
   always_ff @(posedge clk) begin
     if (valid0_0) begin
-      exit0_0 <= _GEN_27;
-      exit0_1 <= ~_GEN_27;
+      exit0_0 <= _GEN_36;
+      exit0_1 <= ~_GEN_36;
     end
-    if (_GEN_7) begin
+    if (_GEN_6) begin
       exit1_0 <= 1'h1;
       exit1_1 <= 1'h0;
-      ref_tmp37_sroa_0_0_v_r1s1 <= _GEN_50[31:0];
+      ref_tmp45_sroa_0_0_v_r1s1 <= _GEN_54[31:0];
       batch_r1s1 <= batch_dout;
     end
     if (valid1_1)
-      hold_cmp_i493 <=
-        {33'h0, ref_tmp37_sroa_0_0_v_r1s1}
+      hold_cmp_i539 <=
+        {33'h0, ref_tmp45_sroa_0_0_v_r1s1}
         + {1'h0, batch_r1s1[191:128]} <= {1'h0, far_bytes_arg};
-    if (_GEN_7) begin
-      hold_storedv35 <=
-        ~_GEN_29 | _GEN_30 & _GEN_29 ? _GEN_29 : batch_dout[229:224] == 6'h0;
-      hold_sub_i <= left_sroa_0_01070_r1 - 32'h1;
-      hold_cmp_i240_not <= _GEN_28;
-      hold_shr_i_i_i682 <= {64'h0, batch_dout[511:64]};
-      hold_shr_i_i393 <= {192'h0, batch_dout[511:192]};
-      hold_cmp_i224 <= _GEN_31;
-      hold_8 <=
-        batch_dout[47:32] <= {15'h0, _GEN_30}
+    if (_GEN_6) begin
+      hold_storedv43 <=
+        ~_GEN_38 | _GEN_39 & _GEN_38 ? _GEN_38 : batch_dout[229:224] == 6'h0;
+      hold_storedv <= batch_dout[512];
+      hold_spec_select <= ~(batch_dout[512]) ? left_sroa_0_01136_r1 - 32'h1 : 32'h0;
+      hold_cmp_i285_not <= _GEN_37;
+      hold_conv_i_i734 <= batch_dout[127:64];
+      hold_conv_i446 <= batch_dout[223:192];
+      hold_cmp_i269 <= _GEN_40;
+      hold_10 <=
+        batch_dout[47:32] <= {15'h0, _GEN_39}
         & {batch_dout[63:48], 48'h0} < 64'h40000000000001 & {2'h0, batch_dout[7:0]}
         - 10'h1 < 10'h4;
-      hold_cmp_i628 <= batch_dout[2:0] == 3'h1;
-      hold_cmp_i638_not1086 <= _GEN_40;
-      hold_cmp_i6301040 <= batch_dout[2:0] == 3'h2;
-      hold_cmp_i724 <= batch_dout[47:32] == 16'h1;
-      hold_spec_select1048 <= _GEN_28 ? 16'h1 : batch_dout[63:48];
+      hold_cmp_i674 <= batch_dout[2:0] == 3'h1;
+      hold_cmp_i684_not1152 <= _GEN_45;
+      hold_cmp_i6761086 <= batch_dout[2:0] == 3'h2;
+      hold_cmp_i768 <= batch_dout[47:32] == 16'h1;
+      hold_spec_select1094 <= _GEN_37 ? 16'h1 : batch_dout[63:48];
+      hold_shr_i_i4381112 <= {255'h0, batch_dout[512:192]};
       hold_extract_t <= batch_dout[223:192];
-      hold_extract_t1096 <= batch_dout[255:192];
-      hold_4 <= {24'h0, batch_dout[7:0]};
-      hold_2 <= batch_dout;
-      hold_lnot_i57 <= ~_GEN_31;
+      hold_extract_t1162 <= batch_dout[255:192];
+      hold_6 <= {24'h0, batch_dout[7:0]};
+      hold_2 <= _GEN_44;
+      hold_lnot_i96 <= ~_GEN_40;
     end
-    if (_GEN_4) begin
-      or_r2s1 <=
-        ~_GEN_33 & _GEN_34 & _GEN_32 | ~_GEN_33 & _GEN_35 & _GEN_32 | ~_GEN_33 & _GEN_36
-        & _GEN_32;
-      entries_sroa_0_1_r2s1 <= _GEN_42;
-      or_r2s1__1 <=
-        ~_GEN_33 & _GEN_34 & ~_GEN_32 | ~_GEN_33 & _GEN_35 & ~_GEN_32 | ~_GEN_33 & _GEN_36
-        & ~_GEN_32;
-      or_r2s1__2 <= _GEN_34 & _GEN_33 | _GEN_35 & _GEN_33 | _GEN_36 & _GEN_33;
-    end
-    if (_GEN_3)
-      hold_add_i <= _GEN_43;
-    if (_GEN_4)
-      hold_left_sroa_0_2 <= _GEN_44;
     if (_GEN_3) begin
-      hold_22 <= _GEN_46;
-      add_i471_r2s2 <= {33'h0, _GEN_16} + {1'h0, _GEN_15};
+      ref_tmp90_sroa_0_0_r2s1 <= _GEN_23[5:0];
+      ref_tmp90_sroa_0_0_r2s1__1 <= _GEN_23[31:6];
     end
-    if (valid2_2)
-      hold_25 <= _GEN_47;
+    if (valid2_1)
+      hold_add_i <= _GEN_46;
+    if (_GEN_3) begin
+      hold_left_sroa_0_2 <= _GEN_47;
+      hold_unreadable_1 <= _GEN_48;
+      xor_r2s1 <= |(_GEN_22[5:0]);
+      cmp_i310_r2s1 <= _GEN_23[5:0] == 6'h0;
+    end
+    if (valid2_1)
+      hold_27 <= _GEN_50;
+    if (_GEN_3) begin
+      ref_tmp82_sroa_0_01083_r2s1 <= _GEN_22[5:0];
+      ref_tmp82_sroa_0_01083_r2s1__1 <= _GEN_22[63:6];
+    end
+    if (valid2_1)
+      hold_28 <= _GEN_51;
     if (valid3_0) begin
-      hold_extract_t1094 <= hold_shr_i_i393[31:0];
-      hold_extract_t1097 <= hold_shr_i_i393[63:0];
-      hold_storedv_i_le <= {16'h0, hold_add_i};
+      hold_extract_t1160 <= hold_shr_i_i4381112[31:0];
+      hold_extract_t1163 <= hold_shr_i_i4381112[63:0];
+      hold_storedv_i139_le <= {16'h0, hold_add_i};
     end
-    if (_GEN_20) begin
-      v18_r4s1 <=
-        _GEN_37 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_38 ? 8'h0 : 8'h3) : 8'h2;
-      select_r4s1 <= hold_8 & hold_lnot_i57 ? hold_spec_select1048[6:0] : 7'h0;
-      narrow_r4s1 <= (_GEN_37 | all_aligned_0_lcssa_r4 & _GEN_38) & hold_8 & ~_GEN_37;
-      exit4_0 <= _GEN_39;
-      exit4_1 <= ~_GEN_39;
+    if (_GEN_29) begin
+      unreadable_0_lcssa_r4s1 <= unreadable_0_lcssa_r4;
+      v20_r4s1 <=
+        _GEN_41 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_42 ? 8'h0 : 8'h3) : 8'h2;
+      select_r4s1 <= hold_10 & hold_lnot_i96 ? hold_spec_select1094[6:0] : 7'h0;
+      shl_i904_r4s1 <=
+        {1'h0,
+         (_GEN_41 | all_aligned_0_lcssa_r4 & _GEN_42) & ~unreadable_0_lcssa_r4 & hold_10
+           & ~_GEN_41,
+         523'h0};
+      exit4_0 <= _GEN_43;
+      exit4_1 <= ~_GEN_43;
       hold_left_sroa_0_1_lcssa <= left_sroa_0_1_lcssa_r4;
     end
     if (_GEN_1)
-      left_sroa_0_01070_r1 <=
-        _GEN_23 ? hold_left_sroa_0_1_lcssa : _GEN_6 ? batch_beats_arg : 32'h0;
-    if (_GEN_9 | valid2_2)
-      all_fit_0_in1065_r2 <= _GEN_9 ? hold_cmp_i493 : _GEN_47;
-    if (_GEN_48)
-      all_aligned_01064_r2 <= _GEN_9 ? hold_storedv35 : _GEN_46;
-    if (_GEN_49)
-      left_sroa_0_11063_r2 <= _GEN_9 ? hold_sub_i : _GEN_44;
-    if (_GEN_48)
-      sum_sroa_0_01062_off0_r2 <= _GEN_9 ? 48'h0 : _GEN_43;
-    if (_GEN_49) begin
-      i_sroa_0_01061_r2 <= _GEN_9 ? 16'h0 : _GEN_18;
-      entries_sroa_0_01060_r2 <= _GEN_9 ? 512'h0 : _GEN_42;
+      left_sroa_0_01136_r1 <=
+        _GEN_32 ? hold_left_sroa_0_1_lcssa : _GEN_5 ? batch_beats_arg : 32'h0;
+    if (_GEN_52) begin
+      all_fit_0_in1130_r2 <= _GEN_8 ? hold_cmp_i539 : _GEN_51;
+      all_aligned_01129_r2 <= _GEN_8 ? hold_storedv43 : _GEN_50;
+    end
+    if (_GEN_53) begin
+      unreadable_01128_r2 <= _GEN_8 ? hold_storedv : _GEN_48;
+      left_sroa_0_11127_r2 <= _GEN_8 ? hold_spec_select : _GEN_47;
+    end
+    if (_GEN_52)
+      sum_sroa_0_01126_off0_r2 <= _GEN_8 ? 48'h0 : _GEN_46;
+    if (_GEN_53) begin
+      i_sroa_0_01125_r2 <= _GEN_8 ? 16'h0 : _GEN_27;
+      entries_sroa_0_01124_r2 <= _GEN_8 ? 512'h0 : _GEN_21;
     end
     if (_GEN_0) begin
-      pre_sink1093_off0_r4 <=
-        _GEN_19 ? hold_extract_t1094 : _GEN_10 ? hold_extract_t : 32'h0;
-      pre_sink1093_off01095_r4 <=
-        _GEN_19 ? hold_extract_t1097 : _GEN_10 ? hold_extract_t1096 : 64'h0;
-      sum_sroa_0_0_lcssa_r4 <= _GEN_19 ? hold_storedv_i_le[47:0] : 48'h0;
+      pre_sink1159_off0_r4 <=
+        _GEN_28 ? hold_extract_t1160 : _GEN_9 ? hold_extract_t : 32'h0;
+      pre_sink1159_off01161_r4 <=
+        _GEN_28 ? hold_extract_t1163 : _GEN_9 ? hold_extract_t1162 : 64'h0;
+      sum_sroa_0_0_lcssa_r4 <= _GEN_28 ? hold_storedv_i139_le[47:0] : 48'h0;
       left_sroa_0_1_lcssa_r4 <=
-        _GEN_19 ? hold_left_sroa_0_2 : _GEN_10 ? hold_sub_i : 32'h0;
-      all_aligned_0_lcssa_r4 <= _GEN_19 ? hold_22 : _GEN_10 & hold_storedv35;
-      all_fit_0_in_lcssa_r4 <= _GEN_19 ? hold_25 : _GEN_10 & hold_cmp_i493;
+        _GEN_28 ? hold_left_sroa_0_2 : _GEN_9 ? hold_spec_select : 32'h0;
+      unreadable_0_lcssa_r4 <= _GEN_28 ? hold_unreadable_1 : _GEN_9 & hold_storedv;
+      all_aligned_0_lcssa_r4 <= _GEN_28 ? hold_27 : _GEN_9 & hold_storedv43;
+      all_fit_0_in_lcssa_r4 <= _GEN_28 ? hold_28 : _GEN_9 & hold_cmp_i539;
     end
   end // always_ff @(posedge)
-  assign _GEN = _GEN_5 & exit0_0 | _GEN_22 & exit4_0;
-  assign batch_read = _GEN_7 | _GEN_4 & _GEN_14;
-  assign batch_waits = (valid1_0 | valid2_0 & _GEN_14) & ~batch_empty_n;
-  assign jobs_write = _GEN_2 | _GEN_24;
+  assign _GEN = _GEN_4 & exit0_0 | _GEN_31 & exit4_0;
+  assign batch_read = _GEN_6 | _GEN_3 & _GEN_13;
+  assign batch_waits = (valid1_0 | valid2_0 & _GEN_13) & ~batch_empty_n;
+  assign jobs_write = _GEN_2 | _GEN_33;
   assign jobs_din =
     _GEN_2
-      ? {1'h0,
-         narrow_r4s1,
+      ? {2'h0,
          select_r4s1[6:4],
-         _GEN_21[7:4] | select_r4s1[3:0],
-         _GEN_21[3:0],
-         hold_2}
+         _GEN_30[7:4] | select_r4s1[3:0],
+         _GEN_30[3:0],
+         hold_2[511:0]} | shl_i904_r4s1
       : 525'h100000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000;
   assign jobs_waits = (valid4_1 | valid5_0) & ~jobs_full_n;
-  assign to_read_write = _GEN_3 & or_r2s1 | _GEN_3 & or_r2s1__2;
-  assign to_read_din = _GEN_17;
-  assign to_read_waits = (valid2_1 & or_r2s1 | valid2_1 & or_r2s1__2) & ~to_read_full_n;
-  assign to_write_write = _GEN_3 & or_r2s1__1;
-  assign to_write_din = _GEN_17;
-  assign to_write_waits = valid2_1 & or_r2s1__1 & ~to_write_full_n;
-  assign ap_done = _GEN_25;
+  assign to_read_write = _GEN_3 & _GEN_19 | _GEN_3 & _GEN_26;
+  assign to_read_din = _GEN_24;
+  assign to_read_waits = (valid2_0 & _GEN_19 | valid2_0 & _GEN_26) & ~to_read_full_n;
+  assign to_write_write = _GEN_3 & _GEN_25;
+  assign to_write_din = _GEN_24;
+  assign to_write_waits = valid2_0 & _GEN_25 & ~to_write_full_n;
+  assign ap_done = _GEN_34;
 endmodule
 
 module kv_dma_source(
@@ -402,7 +575,7 @@ module kv_dma_source(
 );
 
   wire         _GEN;
-  reg  [6:0]   i_sroa_0_0629_r2;
+  reg  [6:0]   i_sroa_0_0628_r2;
   wire         _GEN_0;
   reg          active3;
   reg          valid3_0;
@@ -431,11 +604,11 @@ module kv_dma_source(
   reg          exit1_3;
   wire         _GEN_12 = _GEN_11 & exit1_3;
   reg          hold_tobool3_not;
-  reg  [7:0]   hold_storedv_i434;
+  reg  [7:0]   hold_storedv_i436;
   reg          hold_tobool_not;
   wire         _GEN_13 = _GEN_2 & ~hold_tobool3_not;
   assign _GEN_2 = valid2_0 & ~(~segments_empty_n | ~hold_tobool3_not & ~near_full_n);
-  wire [6:0]   _GEN_14 = i_sroa_0_0629_r2 + 7'h1;
+  wire [6:0]   _GEN_14 = i_sroa_0_0628_r2 + 7'h1;
   wire         _GEN_15 = active2 & ~valid2_0;
   wire         _GEN_16 = _GEN_1 & ~hold_tobool_not;
   wire         _GEN_17 = valid3_0 & ~hold_tobool_not;
@@ -458,7 +631,7 @@ module kv_dma_source(
       active0 <= ap_start | active0 & ~_GEN_4;
       valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_3;
       active1 <= _GEN_0 | active1 & ~_GEN_11;
-      valid2_0 <= _GEN_12 | valid2_0 & ~(_GEN_2 & {1'h0, _GEN_14} >= hold_storedv_i434);
+      valid2_0 <= _GEN_12 | valid2_0 & ~(_GEN_2 & {1'h0, _GEN_14} >= hold_storedv_i436);
       active2 <= _GEN_12 | active2 & ~_GEN_15;
       valid3_0 <= _GEN | valid3_0 & ~_GEN_1;
       active3 <= _GEN | active3 & ~_GEN_18;
@@ -477,7 +650,7 @@ module kv_dma_source(
       exit1_2 <= _GEN_6 & _GEN_20;
       exit1_3 <= ~_GEN_21 & _GEN_5 | _GEN_6 & ~_GEN_20;
       hold_tobool3_not <= ~(jobs_in_dout[523]);
-      hold_storedv_i434 <= {1'h0, jobs_in_dout[522:516]};
+      hold_storedv_i436 <= {1'h0, jobs_in_dout[522:516]};
       hold_tobool_not <= ~(jobs_in_dout[524]);
     end
     if (_GEN_1) begin
@@ -485,7 +658,7 @@ module kv_dma_source(
       exit3_1 <= ~hold_tobool_not;
     end
     if (_GEN_12 | _GEN_2)
-      i_sroa_0_0629_r2 <= _GEN_12 ? 7'h0 : _GEN_14;
+      i_sroa_0_0628_r2 <= _GEN_12 ? 7'h0 : _GEN_14;
   end // always_ff @(posedge)
   assign _GEN = _GEN_11 & exit1_0 | _GEN_11 & exit1_1 | _GEN_11 & exit1_2 | _GEN_15;
   assign jobs_in_read = _GEN_3;
@@ -541,8 +714,8 @@ module kv_dma_route_speckv_Design(
 );
 
   wire         _GEN;
-  reg          r_sroa_441384_01427_r2;
-  reg  [25:0]  left_sroa_0_11428_r2;
+  reg          r_sroa_441382_01425_r2;
+  reg  [25:0]  left_sroa_0_11426_r2;
   wire         _GEN_0;
   reg          active3;
   reg          active2;
@@ -561,8 +734,8 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_5 = active0 & ~valid0_0;
   wire         _GEN_6 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_4);
   reg          tobool16_not_r1s1;
-  reg  [25:0]  shr_i_i_i591402_r1s1;
-  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i591402_r1s1 == 26'h0;
+  reg  [25:0]  shr_i_i_i621400_r1s1;
+  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i621400_r1s1 == 26'h0;
   reg          xor_r1s1;
   reg          or_r1s1;
   reg          xor_r1s1__1;
@@ -571,8 +744,8 @@ module kv_dma_route_speckv_Design(
   reg  [524:0] jobs_r1s1;
   assign _GEN_4 = valid1_1 & ~(_GEN_8 & ~routed_full_n) & (~valid1_2 | _GEN_3);
   reg          cmp_i_r1s1;
-  reg          cmp_i152_r1s1;
-  reg          cmp_i_i1442_r1s1;
+  reg          cmp_i156_r1s1;
+  reg          cmp_i_i1440_r1s1;
   reg          xor_r1s1__2;
   reg          or_r1s2;
   reg          and_r1s1;
@@ -583,7 +756,7 @@ module kv_dma_route_speckv_Design(
   assign _GEN_3 = valid1_2 & ~(_GEN_10 & ~to_compress_full_n);
   reg          or_r1s2__2;
   reg          or_r1s2__3;
-  reg          cmp_i_i1448_r1s2;
+  reg          cmp_i_i1446_r1s2;
   reg          or_r1s2__4;
   wire         _GEN_12 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg          exit1_0;
@@ -592,49 +765,47 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_13 = _GEN_12 & exit1_2;
   reg          hold_18;
   reg  [25:0]  select_r1s1;
-  reg  [31:0]  hold_left_sroa_0_0144514541457;
-  reg          hold_cmp_i1561390144314551456;
-  reg  [7:0]   hold_conv_i_i843;
-  reg  [15:0]  hold_conv_i_i877;
-  reg  [15:0]  hold_conv_i_i911;
-  reg  [31:0]  hold_conv_i_i315;
-  reg  [63:0]  hold_conv_i_i945;
-  reg  [63:0]  hold_conv_i_i996;
-  reg  [31:0]  hold_conv_i_i1030;
+  reg  [25:0]  select_r1s1__1;
+  reg  [31:0]  hold_left_sroa_0_0144314521455;
+  reg          hold_cmp_i1601388144114531454;
+  reg  [7:0]   hold_conv_i_i841;
+  reg  [15:0]  hold_conv_i_i875;
+  reg  [15:0]  hold_conv_i_i909;
+  reg  [31:0]  hold_conv_i_i313;
+  reg  [63:0]  hold_conv_i_i943;
+  reg  [63:0]  hold_conv_i_i994;
+  reg  [31:0]  hold_conv_i_i1028;
   reg  [63:0]  hold_20;
-  reg  [525:0] hold_or_i405;
+  reg  [525:0] hold_or_i403;
   reg          hold_tobool_not;
   assign _GEN_2 =
     valid2_0 & ~(~hold_18 & ~far_empty_n | hold_18 & ~near_empty_n)
     & (~valid2_1 | _GEN_1);
   reg          xor_r2s1;
-  reg          xor_r2s1__1;
   reg          and_r2s1;
-  reg          and_r2s1__1;
-  wire         _GEN_14 =
-    hold_cmp_i1561390144314551456 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1);
+  wire         _GEN_14 = hold_cmp_i1601388144114531454 | and_r2s1;
   reg  [7:0]   select_r2s1;
-  reg  [32:0]  add_r2s1;
-  wire         _GEN_15 = hold_20 != {31'h0, add_r2s1};
-  wire         _GEN_16 = _GEN_14 ? select_r2s1[0] : _GEN_15;
+  reg          cmp_i1128_r2s1;
+  wire         _GEN_15 = _GEN_14 ? select_r2s1[0] : cmp_i1128_r2s1;
+  reg          and_r2s1__1;
+  reg          loadedv42_not1427_r2s1;
+  reg          xor_r2s1__1;
+  wire         _GEN_16 =
+    and_r2s1__1
+    & (loadedv42_not1427_r2s1
+         ? ~r_sroa_441382_01425_r2
+         : _GEN_14 ? hold_cmp_i1601388144114531454 : xor_r2s1__1);
+  wire         _GEN_17 = left_sroa_0_11426_r2 == 26'h1;
+  reg  [576:0] or_i494_r2s1;
   reg          and_r2s1__2;
-  reg          loadedv42_not1429_r2s1;
-  wire         _GEN_17 =
-    and_r2s1__2
-    & (loadedv42_not1429_r2s1
-         ? ~r_sroa_441384_01427_r2
-         : _GEN_14 ? hold_cmp_i1561390144314551456 : ~_GEN_15);
-  wire         _GEN_18 = left_sroa_0_11428_r2 == 26'h1;
-  reg  [576:0] or_i496_r2s1;
-  reg          and_r2s1__3;
   reg  [511:0] beat_sroa_0_0_r2s1;
   assign _GEN_1 =
     valid2_1
-    & ~(xor_r2s1 & ~routed_full_n | _GEN_17 & ~to_decompress_full_n | and_r2s1__3
-        & ~to_compress_full_n | hold_cmp_i1561390144314551456 & ~copied_full_n);
-  wire         _GEN_19 = active2 & ~valid2_0 & ~valid2_1;
+    & ~(xor_r2s1 & ~routed_full_n | _GEN_16 & ~to_decompress_full_n | and_r2s1__2
+        & ~to_compress_full_n | hold_cmp_i1601388144114531454 & ~copied_full_n);
+  wire         _GEN_18 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
-  wire         _GEN_20 = active3 & ~valid3_0;
+  wire         _GEN_19 = active3 & ~valid3_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -657,125 +828,125 @@ module kv_dma_route_speckv_Design(
       valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_6;
       active1 <= _GEN_0 | active1 & ~_GEN_12;
       valid2_1 <= _GEN_2 | valid2_1 & ~_GEN_1;
-      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_18);
-      active2 <= _GEN_13 | active2 & ~_GEN_19;
+      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_17);
+      active2 <= _GEN_13 | active2 & ~_GEN_18;
       valid3_0 <= _GEN;
-      active3 <= _GEN | active3 & ~_GEN_20;
+      active3 <= _GEN | active3 & ~_GEN_19;
     end
   end // always_ff @(posedge)
   reg          exit3_0;
   reg          exit3_1;
-  assign _GEN_0 = _GEN_5 | _GEN_20 & exit3_0;
-  reg          loadedv42_not1429_r2;
-  wire [511:0] _GEN_21 = ~hold_18 ? far_dout : near_dout;
+  assign _GEN_0 = _GEN_5 | _GEN_19 & exit3_0;
+  reg          loadedv42_not1427_r2;
+  wire [511:0] _GEN_20 = ~hold_18 ? far_dout : near_dout;
+  wire         _GEN_21 = hold_20 != {31'h0, {1'h0, _GEN_20[223:192]} + 33'h40};
   wire         _GEN_22 = jobs_dout[2:0] == 3'h3;
-  wire         _GEN_23 = jobs_dout[47:32] == 16'h1;
-  wire         _GEN_24 = _GEN_22 & _GEN_23;
-  wire         _GEN_25 = _GEN_7 & cmp_i_r1s1;
-  wire         _GEN_26 = _GEN_25 & xor_r1s1__1 | _GEN_25 & xor_r1s1;
-  wire         _GEN_27 = cmp_i_i1442_r1s1 | _GEN_26;
-  wire         _GEN_28 = ~_GEN_26 & ~((_GEN_26 ? cmp_i152_r1s1 : cmp_i_r1s1) | _GEN_27);
-  wire         _GEN_29 = _GEN_7 & _GEN_28;
-  wire         _GEN_30 = ~_GEN_7 & cmp_i_r1s1;
-  wire         _GEN_31 = _GEN_30 & xor_r1s1__1 | _GEN_30 & xor_r1s1;
-  wire         _GEN_32 = jobs_dout[2:0] != 3'h1;
-  wire [575:0] _GEN_33 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
-  wire         _GEN_34 = _GEN_7 & ~_GEN_28;
-  wire         _GEN_35 = _GEN_7 & ~_GEN_27;
+  wire [575:0] _GEN_23 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
+  wire         _GEN_24 = jobs_dout[47:32] == 16'h1;
+  wire         _GEN_25 = _GEN_22 & _GEN_24;
+  wire         _GEN_26 = _GEN_7 & cmp_i_r1s1;
+  wire         _GEN_27 = _GEN_26 & xor_r1s1__1 | _GEN_26 & xor_r1s1;
+  wire         _GEN_28 = cmp_i_i1440_r1s1 | _GEN_27;
+  wire         _GEN_29 = ~_GEN_27 & ~((_GEN_27 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_28);
+  wire         _GEN_30 = _GEN_7 & _GEN_29;
+  wire         _GEN_31 = ~_GEN_7 & cmp_i_r1s1;
+  wire         _GEN_32 = _GEN_31 & xor_r1s1__1 | _GEN_31 & xor_r1s1;
+  wire         _GEN_33 = jobs_dout[2:0] != 3'h1;
+  wire         _GEN_34 = _GEN_7 & ~_GEN_29;
+  wire         _GEN_35 = _GEN_7 & ~_GEN_28;
   always_ff @(posedge clk) begin
     if (_GEN_6) begin
       tobool16_not_r1s1 <= ~(jobs_dout[523]);
-      shr_i_i_i591402_r1s1 <= _GEN_33[31:6];
-      xor_r1s1 <= ~_GEN_23;
-      or_r1s1 <= ~_GEN_32 | _GEN_24;
+      shr_i_i_i621400_r1s1 <= _GEN_23[31:6];
+      xor_r1s1 <= ~_GEN_24;
+      or_r1s1 <= ~_GEN_33 | _GEN_25;
       xor_r1s1__1 <= ~_GEN_22;
       jobs_r1s1 <= jobs_dout;
-      cmp_i_r1s1 <= _GEN_32;
-      cmp_i152_r1s1 <= _GEN_22;
-      cmp_i_i1442_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
-      xor_r1s1__2 <= ~_GEN_32;
+      cmp_i_r1s1 <= _GEN_33;
+      cmp_i156_r1s1 <= _GEN_22;
+      cmp_i_i1440_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
+      xor_r1s1__2 <= ~_GEN_33;
     end
     if (_GEN_4)
-      or_r1s2 <= _GEN_28 & xor_r1s1__2 | _GEN_29 & xor_r1s1__1;
+      or_r1s2 <= _GEN_29 & xor_r1s1__2 | _GEN_30 & xor_r1s1__1;
     if (_GEN_6)
-      and_r1s1 <= _GEN_24;
+      and_r1s1 <= _GEN_25;
     if (_GEN_4) begin
-      or_r1s2__1 <= _GEN_29 & xor_r1s1 | and_r1s1 & _GEN_28;
+      or_r1s2__1 <= _GEN_30 & xor_r1s1 | and_r1s1 & _GEN_29;
       jobs_r1s2 <= jobs_r1s1;
-      or_r1s2__2 <= ~_GEN_28 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
-      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_28;
-      cmp_i_i1448_r1s2 <= _GEN_27;
+      or_r1s2__2 <= ~_GEN_29 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
+      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_29;
+      cmp_i_i1446_r1s2 <= _GEN_28;
       or_r1s2__4 <=
-        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_27 | ~_GEN_27
-        & xor_r1s1__2 | _GEN_31;
+        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_28 | ~_GEN_28
+        & xor_r1s1__2 | _GEN_32;
     end
     if (_GEN_3) begin
-      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1448_r1s2;
-      exit1_1 <= _GEN_10 & cmp_i_i1448_r1s2;
+      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1446_r1s2;
+      exit1_1 <= _GEN_10 & cmp_i_i1446_r1s2;
       exit1_2 <= or_r1s2__4;
     end
     if (_GEN_4)
-      hold_18 <= ~_GEN_31 & ~_GEN_26;
-    if (_GEN_6)
-      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
+      hold_18 <= ~_GEN_32 & ~_GEN_27;
+    if (_GEN_6) begin
+      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : _GEN_23[31:6];
+      select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
+    end
     if (_GEN_4) begin
-      hold_left_sroa_0_0144514541457 <=
-        {6'h0,
-         _GEN_31
-           ? shr_i_i_i591402_r1s1
-           : _GEN_26 ? (tobool16_not_r1s1 ? 26'h0 : shr_i_i_i591402_r1s1) : select_r1s1};
-      hold_cmp_i1561390144314551456 <= _GEN_31 | _GEN_26 ? cmp_i152_r1s1 : cmp_i_r1s1;
+      hold_left_sroa_0_0144314521455 <=
+        {6'h0, _GEN_32 ? shr_i_i_i621400_r1s1 : _GEN_27 ? select_r1s1 : select_r1s1__1};
+      hold_cmp_i1601388144114531454 <= _GEN_32 | _GEN_27 ? cmp_i156_r1s1 : cmp_i_r1s1;
     end
     if (_GEN_6) begin
-      hold_conv_i_i843 <= jobs_dout[23:16];
-      hold_conv_i_i877 <= jobs_dout[271:256];
-      hold_conv_i_i911 <= jobs_dout[287:272];
-      hold_conv_i_i315 <= jobs_dout[223:192];
-      hold_conv_i_i945 <= jobs_dout[383:320];
-      hold_conv_i_i996 <= jobs_dout[447:384];
-      hold_conv_i_i1030 <= jobs_dout[319:288];
+      hold_conv_i_i841 <= jobs_dout[23:16];
+      hold_conv_i_i875 <= jobs_dout[271:256];
+      hold_conv_i_i909 <= jobs_dout[287:272];
+      hold_conv_i_i313 <= jobs_dout[223:192];
+      hold_conv_i_i943 <= jobs_dout[383:320];
+      hold_conv_i_i994 <= jobs_dout[447:384];
+      hold_conv_i_i1028 <= jobs_dout[319:288];
       hold_20 <= {32'h0, jobs_dout[255:224]};
-      hold_or_i405 <= {1'h0, jobs_dout};
+      hold_or_i403 <= {1'h0, jobs_dout};
       hold_tobool_not <= ~(jobs_dout[524]);
     end
     if (_GEN_2) begin
-      xor_r2s1 <= ~loadedv42_not1429_r2;
-      xor_r2s1__1 <= ~hold_cmp_i1561390144314551456;
+      xor_r2s1 <= ~loadedv42_not1427_r2;
       and_r2s1 <=
-        _GEN_21[415:384] == hold_conv_i_i1030 & _GEN_21[71:64] == hold_conv_i_i843
-        & _GEN_21[111:96] == hold_conv_i_i877;
-      and_r2s1__1 <=
-        _GEN_21[127:112] == hold_conv_i_i911 & _GEN_21[191:160] == hold_conv_i_i315
-        & _GEN_21[319:256] == hold_conv_i_i945 & _GEN_21[383:320] == hold_conv_i_i996;
-      select_r2s1 <= {7'h0, ~hold_cmp_i1561390144314551456};
-      add_r2s1 <= {1'h0, _GEN_21[223:192]} + 33'h40;
-      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1561390144314551456;
-      loadedv42_not1429_r2s1 <= loadedv42_not1429_r2;
-      or_i496_r2s1 <= {_GEN_18, 64'hFFFFFFFFFFFFFFFF, _GEN_21};
-      and_r2s1__3 <= hold_18 & ~hold_cmp_i1561390144314551456;
-      beat_sroa_0_0_r2s1 <= _GEN_21;
+        ~hold_cmp_i1601388144114531454
+        & ~(_GEN_20[415:384] == hold_conv_i_i1028 & _GEN_20[71:64] == hold_conv_i_i841
+            & _GEN_20[111:96] == hold_conv_i_i875 & _GEN_20[127:112] == hold_conv_i_i909
+            & _GEN_20[191:160] == hold_conv_i_i313 & _GEN_20[319:256] == hold_conv_i_i943
+            & _GEN_20[383:320] == hold_conv_i_i994);
+      select_r2s1 <= {7'h0, ~hold_cmp_i1601388144114531454};
+      cmp_i1128_r2s1 <= _GEN_21;
+      and_r2s1__1 <= ~hold_18 & ~hold_cmp_i1601388144114531454;
+      loadedv42_not1427_r2s1 <= loadedv42_not1427_r2;
+      xor_r2s1__1 <= ~_GEN_21;
+      or_i494_r2s1 <= {_GEN_17, 64'hFFFFFFFFFFFFFFFF, _GEN_20};
+      and_r2s1__2 <= hold_18 & ~hold_cmp_i1601388144114531454;
+      beat_sroa_0_0_r2s1 <= _GEN_20;
     end
     if (valid3_0) begin
       exit3_0 <= hold_tobool_not;
       exit3_1 <= ~hold_tobool_not;
     end
     if (_GEN_13 | _GEN_2) begin
-      loadedv42_not1429_r2 <= ~_GEN_13 | hold_18;
-      left_sroa_0_11428_r2 <=
-        _GEN_13 ? hold_left_sroa_0_0144514541457[25:0] : left_sroa_0_11428_r2 - 26'h1;
+      loadedv42_not1427_r2 <= ~_GEN_13 | hold_18;
+      left_sroa_0_11426_r2 <=
+        _GEN_13 ? hold_left_sroa_0_0144314521455[25:0] : left_sroa_0_11426_r2 - 26'h1;
     end
     if (_GEN_13 | _GEN_1)
-      r_sroa_441384_01427_r2 <=
-        ~_GEN_13 & (loadedv42_not1429_r2s1 ? r_sroa_441384_01427_r2 : _GEN_16);
+      r_sroa_441382_01425_r2 <=
+        ~_GEN_13 & (loadedv42_not1427_r2s1 ? r_sroa_441382_01425_r2 : _GEN_15);
   end // always_ff @(posedge)
-  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_19;
+  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_18;
   assign jobs_read = _GEN_6;
   assign jobs_waits = valid1_0 & ~jobs_empty_n;
   assign near_read = _GEN_2 & hold_18;
   assign near_waits = valid2_0 & hold_18 & ~near_empty_n;
   assign far_read = _GEN_2 & ~hold_18;
   assign far_waits = valid2_0 & ~hold_18 & ~far_empty_n;
-  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__3;
+  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__2;
   assign to_compress_din =
     _GEN_11
       ? {161'hFFFFFFFFFFFFFFFF000000000008000000000000,
@@ -790,19 +961,19 @@ module kv_dma_route_speckv_Design(
          jobs_r1s2[31:24],
          jobs_r1s2[15:8],
          48'h346564B53}
-      : or_i496_r2s1;
+      : or_i494_r2s1;
   assign to_compress_waits =
-    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__3) & ~to_compress_full_n;
-  assign to_decompress_write = _GEN_1 & _GEN_17;
-  assign to_decompress_din = or_i496_r2s1;
-  assign to_decompress_waits = valid2_1 & _GEN_17 & ~to_decompress_full_n;
-  assign copied_write = _GEN_1 & hold_cmp_i1561390144314551456;
+    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;
+  assign to_decompress_write = _GEN_1 & _GEN_16;
+  assign to_decompress_din = or_i494_r2s1;
+  assign to_decompress_waits = valid2_1 & _GEN_16 & ~to_decompress_full_n;
+  assign copied_write = _GEN_1 & hold_cmp_i1601388144114531454;
   assign copied_din = beat_sroa_0_0_r2s1;
-  assign copied_waits = valid2_1 & hold_cmp_i1561390144314551456 & ~copied_full_n;
+  assign copied_waits = valid2_1 & hold_cmp_i1601388144114531454 & ~copied_full_n;
   assign routed_write = _GEN_9 | _GEN_1 & xor_r2s1;
-  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_16, 525'h0} | hold_or_i405;
+  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_15, 525'h0} | hold_or_i403;
   assign routed_waits = (valid1_1 & _GEN_8 | valid2_1 & xor_r2s1) & ~routed_full_n;
-  assign ap_done = _GEN_20 & exit3_1;
+  assign ap_done = _GEN_19 & exit3_1;
 endmodule
 
 module kv_dma_sink(
@@ -854,141 +1025,135 @@ module kv_dma_sink(
 
   reg  [511:0] answer_sroa_0_0_lcssa_r5;
   wire         _GEN;
-  reg  [511:0] beat_sroa_0_11853_r4;
-  reg          beat_sroa_141642_11854_r4;
-  reg  [31:0]  left_sroa_0_11855_r4;
-  reg          waiting_01856_r4;
+  reg  [511:0] beat_sroa_0_11850_r4;
+  reg          beat_sroa_141639_11851_r4;
+  reg  [31:0]  left_sroa_0_11852_r4;
+  reg          waiting_01853_r4;
   wire         _GEN_0;
-  reg  [6:0]   i_sroa_0_01851_r2;
+  reg  [6:0]   i_sroa_0_01848_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
   wire         _GEN_2;
   reg          active4;
   reg          valid4_0;
-  reg          valid4_1;
   wire         _GEN_3;
-  wire         _GEN_4;
   reg          active3;
   reg          active2;
   reg          valid2_0;
-  wire         _GEN_5;
+  wire         _GEN_4;
   reg          active1;
   reg          valid1_0;
   reg          valid1_1;
+  wire         _GEN_5;
   wire         _GEN_6;
-  wire         _GEN_7;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_8 = active0 & ~valid0_0;
-  wire         _GEN_9 = routed_dout[2:0] == 3'h3;
-  wire         _GEN_10 = _GEN_9 | ~(routed_dout[523]) | routed_dout[525];
-  wire         _GEN_11 = routed_dout[2:0] == 3'h1;
-  wire         _GEN_12 = ~_GEN_10 & ~_GEN_11;
-  wire         _GEN_13 = ~_GEN_10 & _GEN_11;
-  assign _GEN_7 =
+  wire         _GEN_7 = active0 & ~valid0_0;
+  wire         _GEN_8 = routed_dout[2:0] == 3'h3;
+  wire         _GEN_9 = _GEN_8 | ~(routed_dout[523]) | routed_dout[525];
+  wire         _GEN_10 = routed_dout[2:0] == 3'h1;
+  wire         _GEN_11 = ~_GEN_9 & ~_GEN_10;
+  wire         _GEN_12 = ~_GEN_9 & _GEN_10;
+  assign _GEN_6 =
     valid1_0
-    & ~(~routed_empty_n | _GEN_12 & ~from_decompress_empty_n | _GEN_13
-        & ~from_compress_empty_n) & (~valid1_1 | _GEN_6);
+    & ~(~routed_empty_n | _GEN_11 & ~from_decompress_empty_n | _GEN_12
+        & ~from_compress_empty_n) & (~valid1_1 | _GEN_5);
   reg          v18_r1s1;
   reg          and_r1s1;
-  reg          mux_mux1890_r1s1;
+  reg          mux_mux1887_r1s1;
   reg          v12_r1s1;
-  wire         _GEN_14 = and_r1s1 ? mux_mux1890_r1s1 : v12_r1s1;
-  wire         _GEN_15 = v18_r1s1 | ~_GEN_14;
-  wire         _GEN_16 = _GEN_6 & ~_GEN_15;
+  wire         _GEN_13 = and_r1s1 ? mux_mux1887_r1s1 : v12_r1s1;
+  wire         _GEN_14 = v18_r1s1 | ~_GEN_13;
+  wire         _GEN_15 = _GEN_5 & ~_GEN_14;
   reg  [525:0] routed_r1s1;
   reg  [31:0]  bytes_sroa_0_0_r1s1;
-  assign _GEN_6 = valid1_1 & ~(~_GEN_15 & ~far_commands_full_n);
-  wire         _GEN_17 = active1 & ~valid1_0 & ~valid1_1;
+  assign _GEN_5 = valid1_1 & ~(~_GEN_14 & ~far_commands_full_n);
+  wire         _GEN_16 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
   reg          exit1_1;
-  wire         _GEN_18 = _GEN_17 & exit1_1;
+  wire         _GEN_17 = _GEN_16 & exit1_1;
   reg          hold_15;
-  reg  [7:0]   hold_spec_select1812;
-  reg          hold_cmp_i753;
+  reg  [7:0]   hold_spec_select1809;
+  reg          hold_cmp_i781;
   reg          hold_17;
   reg  [31:0]  hold_bytes_sroa_0_0;
   reg          hold_18;
-  reg  [7:0]   hold_beat_sroa_141642_01721174718741896;
-  reg  [511:0] beat_sroa_0_0172017481872_r1s1;
-  reg  [511:0] hold_beat_sroa_0_01720174818721897;
+  reg  [7:0]   hold_beat_sroa_141639_01718174418711893;
+  reg  [511:0] hold_beat_sroa_0_01717174518691894;
   reg          hold_cmp_i_not;
   reg          hold_or_cond4;
-  reg          hold_or_cond1811_not;
+  reg          hold_or_cond1808_not;
   reg  [525:0] hold_loadedv_i1023;
   reg  [575:0] hold_0;
-  reg  [575:0] hold_shr_i10301821;
+  reg  [575:0] hold_shr_i10301818;
   reg          hold_16;
   reg          hold_tobool8;
   reg  [7:0]   hold_storedv_i1038;
-  reg  [31:0]  hold_conv_i11511723174618761895;
-  reg  [31:0]  hold_conv_i385;
+  reg  [31:0]  hold_conv_i2831720174318731892;
+  reg  [31:0]  hold_conv_i413;
   reg  [7:0]   hold_storedv_i1044;
   reg          hold_tobool_not;
-  wire         _GEN_19 = _GEN_5 & hold_15;
-  assign _GEN_5 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
-  wire [6:0]   _GEN_20 = i_sroa_0_01851_r2 + 7'h1;
-  wire         _GEN_21 = active2 & ~valid2_0;
+  wire         _GEN_18 = _GEN_4 & hold_15;
+  assign _GEN_4 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
+  wire [6:0]   _GEN_19 = i_sroa_0_01848_r2 + 7'h1;
+  wire         _GEN_20 = active2 & ~valid2_0;
   reg          valid3_0;
-  wire         _GEN_22 = active3 & ~valid3_0;
+  wire         _GEN_21 = active3 & ~valid3_0;
   reg          exit3_0;
-  wire         _GEN_23 = _GEN_22 & exit3_0;
+  wire         _GEN_22 = _GEN_21 & exit3_0;
   reg          exit3_1;
-  wire         _GEN_24 = _GEN_22 & exit3_1;
-  reg  [31:0]  hold_spec_select1849;
+  wire         _GEN_23 = _GEN_21 & exit3_1;
+  reg  [31:0]  hold_spec_select1846;
   reg          hold_or_cond6;
-  wire         _GEN_25 = ~waiting_01856_r4 & ~hold_cmp_i753;
-  wire         _GEN_26 = _GEN_25 & ~hold_cmp_i_not;
-  wire         _GEN_27 = _GEN_25 & hold_cmp_i_not;
-  wire         _GEN_28 = ~waiting_01856_r4 & hold_cmp_i753;
-  assign _GEN_4 =
-    valid4_0
-    & ~(_GEN_26 & ~from_decompress_empty_n | _GEN_27 & ~from_compress_empty_n | _GEN_28
-        & ~copied_empty_n) & (~valid4_1 | _GEN_3);
-  wire [576:0] _GEN_29 = ~hold_cmp_i_not ? from_decompress_dout : from_compress_dout;
-  reg          or_cond1820_r4s1;
-  reg          xor_r4s1;
-  reg          xor_r4s1__1;
-  reg  [511:0] loadedv_i1091_r4s1;
-  reg  [511:0] copied_r4s1;
-  wire [511:0] _GEN_30 =
-    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1091_r4s1 : copied_r4s1) : beat_sroa_0_11853_r4;
-  reg          xor_r4s1__2;
+  wire         _GEN_24 = ~waiting_01853_r4 & ~hold_cmp_i781;
+  wire         _GEN_25 = _GEN_24 & ~hold_cmp_i_not;
+  wire         _GEN_26 = _GEN_24 & hold_cmp_i_not;
+  wire         _GEN_27 = ~waiting_01853_r4 & hold_cmp_i781;
+  wire [576:0] _GEN_28 = ~hold_cmp_i_not ? from_decompress_dout : from_compress_dout;
+  wire         _GEN_29 = hold_cmp_i781 | waiting_01853_r4;
+  wire         _GEN_30 = _GEN_29 ? beat_sroa_141639_11851_r4 : _GEN_28[576];
+  wire         _GEN_31 = hold_or_cond6 & (hold_cmp_i781 | ~_GEN_30);
+  wire [511:0] _GEN_32 =
+    ~waiting_01853_r4
+      ? (~hold_cmp_i781 ? _GEN_28[511:0] : copied_dout)
+      : beat_sroa_0_11850_r4;
   assign _GEN_3 =
-    valid4_1 & ~(or_cond1820_r4s1 & ~near_full_n | xor_r4s1__2 & ~far_full_n);
-  wire [31:0]  _GEN_31 = left_sroa_0_11855_r4 + 32'h3FFFFFF;
-  wire         _GEN_32 = active4 & ~valid4_0 & ~valid4_1;
+    valid4_0
+    & ~(_GEN_25 & ~from_decompress_empty_n | _GEN_26 & ~from_compress_empty_n | _GEN_27
+        & ~copied_empty_n | _GEN_31 & ~near_full_n | ~hold_or_cond4 & ~far_full_n);
+  wire [31:0]  _GEN_33 = left_sroa_0_11852_r4 + 32'h3FFFFFF;
+  wire         _GEN_34 = active4 & ~valid4_0;
   reg  [511:0] hold_answer_sroa_0_1;
-  wire         _GEN_33 = hold_or_cond1811_not & hold_tobool8;
-  wire         _GEN_34 = ~hold_or_cond1811_not & ~hold_cmp_i_not;
-  wire         _GEN_35 = ~hold_tobool8 & ~hold_cmp_i_not;
-  wire         _GEN_36 = _GEN_34 & ~hold_cmp_i753 | _GEN_35 & ~hold_cmp_i753;
-  wire         _GEN_37 = _GEN_33 | _GEN_36;
-  wire [7:0]   _GEN_38 = hold_15 ? hold_spec_select1812 : 8'h0;
-  wire         _GEN_39 = _GEN_34 & hold_cmp_i753 | _GEN_35 & hold_cmp_i753;
-  wire [23:0]  _GEN_40 =
-    ~hold_or_cond1811_not
+  wire         _GEN_35 = hold_or_cond1808_not & hold_tobool8;
+  wire         _GEN_36 = ~hold_or_cond1808_not & ~hold_cmp_i_not;
+  wire         _GEN_37 = ~hold_tobool8 & ~hold_cmp_i_not;
+  wire         _GEN_38 = _GEN_36 & ~hold_cmp_i781 | _GEN_37 & ~hold_cmp_i781;
+  wire         _GEN_39 = _GEN_35 | _GEN_38;
+  wire [7:0]   _GEN_40 = hold_15 ? hold_spec_select1809 : 8'h0;
+  wire         _GEN_41 = _GEN_36 & hold_cmp_i781 | _GEN_37 & hold_cmp_i781;
+  wire [23:0]  _GEN_42 =
+    ~hold_or_cond1808_not
       ? {answer_sroa_0_0_lcssa_r5[79:72],
          answer_sroa_0_0_lcssa_r5[55:48],
          answer_sroa_0_0_lcssa_r5[87:80]}
       : 24'h0;
-  wire [63:0]  _GEN_41 =
-    ~hold_or_cond1811_not
+  wire [63:0]  _GEN_43 =
+    ~hold_or_cond1808_not
       ? {answer_sroa_0_0_lcssa_r5[447:416], answer_sroa_0_0_lcssa_r5[255:224]}
       : 64'h0;
-  wire [7:0]   _GEN_42 =
-    (_GEN_39 | ~hold_or_cond1811_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
-    & (~_GEN_39 | hold_0[47:32] == 16'h1)
+  wire [7:0]   _GEN_44 =
+    (_GEN_41 | ~hold_or_cond1808_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
+    & (~_GEN_41 | hold_0[47:32] == 16'h1)
       ? hold_storedv_i1038
       : 8'h0;
-  wire         _GEN_43 = _GEN_2 & ~hold_tobool_not;
-  wire         _GEN_44 = valid5_0 & ~hold_tobool_not;
+  wire         _GEN_45 = _GEN_2 & ~hold_tobool_not;
+  wire         _GEN_46 = valid5_0 & ~hold_tobool_not;
   assign _GEN_2 =
     valid5_0
     & ~(~sunk_full_n | ~hold_tobool_not & ~near_commands_full_n | ~hold_tobool_not
         & ~far_commands_full_n);
-  wire         _GEN_45 = active5 & ~valid5_0;
+  wire         _GEN_47 = active5 & ~valid5_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -1000,7 +1165,6 @@ module kv_dma_sink(
       active2 <= 1'h0;
       valid3_0 <= 1'h0;
       active3 <= 1'h0;
-      valid4_1 <= 1'h0;
       valid4_0 <= 1'h0;
       active4 <= 1'h0;
       valid5_0 <= 1'h0;
@@ -1008,201 +1172,183 @@ module kv_dma_sink(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_8;
-      valid1_1 <= _GEN_7 | valid1_1 & ~_GEN_6;
-      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_7;
-      active1 <= _GEN_1 | active1 & ~_GEN_17;
+      active0 <= ap_start | active0 & ~_GEN_7;
+      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_5;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
+      active1 <= _GEN_1 | active1 & ~_GEN_16;
       valid2_0 <=
-        _GEN_18 | valid2_0 & ~(_GEN_5 & {1'h0, _GEN_20} >= hold_spec_select1812);
-      active2 <= _GEN_18 | active2 & ~_GEN_21;
+        _GEN_17 | valid2_0 & ~(_GEN_4 & {1'h0, _GEN_19} >= hold_spec_select1809);
+      active2 <= _GEN_17 | active2 & ~_GEN_20;
       valid3_0 <= _GEN_0;
-      active3 <= _GEN_0 | active3 & ~_GEN_22;
-      valid4_1 <= _GEN_4 | valid4_1 & ~_GEN_3;
+      active3 <= _GEN_0 | active3 & ~_GEN_21;
       valid4_0 <=
-        _GEN_24 | valid4_0
-        & ~(_GEN_4
-            & ~(~hold_cmp_i753
-                  ? ~(~waiting_01856_r4 ? _GEN_29[576] : beat_sroa_141642_11854_r4)
-                  : (|(_GEN_31[25:0]))));
-      active4 <= _GEN_24 | active4 & ~_GEN_32;
+        _GEN_23 | valid4_0
+        & ~(_GEN_3
+            & ~(~hold_cmp_i781
+                  ? ~(~waiting_01853_r4 ? _GEN_28[576] : beat_sroa_141639_11851_r4)
+                  : (|(_GEN_33[25:0]))));
+      active4 <= _GEN_23 | active4 & ~_GEN_34;
       valid5_0 <= _GEN | valid5_0 & ~_GEN_2;
-      active5 <= _GEN | active5 & ~_GEN_45;
+      active5 <= _GEN | active5 & ~_GEN_47;
     end
   end // always_ff @(posedge)
   reg          exit5_0;
   reg          exit5_1;
-  assign _GEN_1 = _GEN_8 | _GEN_45 & exit5_0;
-  assign _GEN_0 = _GEN_17 & exit1_0 | _GEN_21;
-  reg  [511:0] answer_sroa_0_01852_r4;
-  assign _GEN = _GEN_23 | _GEN_32;
-  wire         _GEN_46 = _GEN_9 & routed_dout[523];
-  wire         _GEN_47 = hold_cmp_i753 ? hold_15 : hold_17;
-  wire         _GEN_48 = _GEN_10 & _GEN_11;
-  wire         _GEN_49 =
-    ~_GEN_10 & ~_GEN_9 | ~_GEN_11 & ~_GEN_9 | _GEN_48
-      ? ~_GEN_48 & routed_dout[2:0] == 3'h2
+  assign _GEN_1 = _GEN_7 | _GEN_47 & exit5_0;
+  assign _GEN_0 = _GEN_16 & exit1_0 | _GEN_20;
+  reg  [511:0] answer_sroa_0_01849_r4;
+  assign _GEN = _GEN_22 | _GEN_34;
+  wire         _GEN_48 = _GEN_8 & routed_dout[523];
+  wire         _GEN_49 = hold_cmp_i781 ? hold_15 : hold_17;
+  wire         _GEN_50 = _GEN_9 & _GEN_10;
+  wire         _GEN_51 =
+    ~_GEN_9 & ~_GEN_8 | ~_GEN_10 & ~_GEN_8 | _GEN_50
+      ? ~_GEN_50 & routed_dout[2:0] == 3'h2
       : routed_dout[47:32] != 16'h1;
-  wire         _GEN_50 = from_compress_dout[87:80] == 8'h0;
-  wire [31:0]  _GEN_51 = from_compress_dout[223:192] + 32'h40;
-  wire         _GEN_52 = _GEN_11 & _GEN_50 & _GEN_51 > routed_dout[255:224];
-  wire [31:0]  _GEN_53 =
-    _GEN_48 | _GEN_10
-      ? 32'h40
-      : ~_GEN_11 ? from_decompress_dout[223:192] + 32'h40 : _GEN_51;
-  wire [31:0]  _GEN_54 = _GEN_11 ? _GEN_53 : routed_dout[223:192];
-  wire         _GEN_55 = ~_GEN_10 & ~_GEN_48;
-  wire         _GEN_56 = hold_cmp_i753 | waiting_01856_r4;
-  wire         _GEN_57 = _GEN_56 ? beat_sroa_141642_11854_r4 : _GEN_29[576];
-  wire [511:0] _GEN_58 = hold_cmp_i_not ? answer_sroa_0_01852_r4 : _GEN_30;
-  wire         _GEN_59 = ~_GEN_49 | routed_dout[522:516] == 7'h0;
+  wire         _GEN_52 = from_compress_dout[87:80] == 8'h0;
+  wire [31:0]  _GEN_53 = from_compress_dout[223:192] + 32'h40;
+  wire         _GEN_54 = _GEN_10 & _GEN_52 & _GEN_53 > routed_dout[255:224];
+  wire         _GEN_55 = _GEN_50 | _GEN_9;
+  wire [31:0]  _GEN_56 =
+    _GEN_55 ? 32'h40 : ~_GEN_10 ? from_decompress_dout[223:192] + 32'h40 : _GEN_53;
+  wire [31:0]  _GEN_57 = _GEN_10 ? _GEN_56 : routed_dout[223:192];
+  wire         _GEN_58 = ~_GEN_9 & ~_GEN_50;
+  wire [511:0] _GEN_59 = hold_cmp_i_not ? answer_sroa_0_01849_r4 : _GEN_32;
+  wire         _GEN_60 = ~_GEN_51 | routed_dout[522:516] == 7'h0;
   always_ff @(posedge clk) begin
-    if (_GEN_7) begin
-      v18_r1s1 <= _GEN_49;
-      and_r1s1 <= _GEN_48;
-      mux_mux1890_r1s1 <= _GEN_46;
+    if (_GEN_6) begin
+      v18_r1s1 <= _GEN_51;
+      and_r1s1 <= _GEN_50;
+      mux_mux1887_r1s1 <= _GEN_48;
       v12_r1s1 <=
-        ~_GEN_10
-          ? ~(_GEN_52 | routed_dout[2:0] == 3'h4 | (~_GEN_11 | _GEN_11 & ~_GEN_50)
-              & (_GEN_11 | from_decompress_dout[576]))
-          : _GEN_46;
+        ~_GEN_9
+          ? ~(_GEN_54 | routed_dout[2:0] == 3'h4 | (~_GEN_10 | _GEN_10 & ~_GEN_52)
+              & (_GEN_10 | from_decompress_dout[576]))
+          : _GEN_48;
       routed_r1s1 <= routed_dout;
-      bytes_sroa_0_0_r1s1 <= _GEN_54;
-      exit1_0 <= _GEN_59;
-      exit1_1 <= ~_GEN_59;
+      bytes_sroa_0_0_r1s1 <= _GEN_57;
+      exit1_0 <= _GEN_60;
+      exit1_1 <= ~_GEN_60;
     end
-    if (_GEN_6)
-      hold_15 <= _GEN_14;
-    if (_GEN_7) begin
-      hold_spec_select1812 <= {1'h0, _GEN_49 ? routed_dout[522:516] : 7'h0};
-      hold_cmp_i753 <= _GEN_9;
-      hold_17 <= ~_GEN_48 & ~_GEN_10;
-      hold_bytes_sroa_0_0 <= _GEN_54;
-      hold_18 <= _GEN_49;
-      hold_beat_sroa_141642_01721174718741896 <=
+    if (_GEN_5)
+      hold_15 <= _GEN_13;
+    if (_GEN_6) begin
+      hold_spec_select1809 <= {1'h0, _GEN_51 ? routed_dout[522:516] : 7'h0};
+      hold_cmp_i781 <= _GEN_8;
+      hold_17 <= ~_GEN_50 & ~_GEN_9;
+      hold_bytes_sroa_0_0 <= _GEN_57;
+      hold_18 <= _GEN_51;
+      hold_beat_sroa_141639_01718174418711893 <=
         {7'h0,
-         _GEN_55 & (~_GEN_11 ? from_decompress_dout[576] : from_compress_dout[576])};
-      beat_sroa_0_0172017481872_r1s1 <=
-        ~_GEN_10
-          ? (~_GEN_11 ? from_decompress_dout[511:0] : from_compress_dout[511:0])
-          : 512'h0;
+         _GEN_58 & (~_GEN_10 ? from_decompress_dout[576] : from_compress_dout[576])};
+      hold_beat_sroa_0_01717174518691894 <=
+        _GEN_55
+          ? 512'h0
+          : ~_GEN_10 ? from_decompress_dout[511:0] : from_compress_dout[511:0];
+      hold_cmp_i_not <= _GEN_10;
     end
-    if (_GEN_6)
-      hold_beat_sroa_0_01720174818721897 <=
-        and_r1s1 ? 512'h0 : beat_sroa_0_0172017481872_r1s1;
-    if (_GEN_7)
-      hold_cmp_i_not <= _GEN_11;
-    if (_GEN_6)
-      hold_or_cond4 <= _GEN_15;
-    if (_GEN_7) begin
-      hold_or_cond1811_not <= _GEN_10;
+    if (_GEN_5)
+      hold_or_cond4 <= _GEN_14;
+    if (_GEN_6) begin
+      hold_or_cond1808_not <= _GEN_9;
       hold_loadedv_i1023 <= routed_dout;
       hold_0 <= {50'h0, routed_dout};
-      hold_shr_i10301821 <= {562'h0, routed_dout[525:512]};
-      hold_16 <= _GEN_55 & _GEN_52;
+      hold_shr_i10301818 <= {562'h0, routed_dout[525:512]};
+      hold_16 <= _GEN_58 & _GEN_54;
       hold_tobool8 <= ~(routed_dout[523]);
       hold_storedv_i1038 <= {1'h0, routed_dout[522:516]};
-      hold_conv_i11511723174618761895 <= _GEN_53;
-      hold_conv_i385 <= routed_dout[223:192];
+      hold_conv_i2831720174318731892 <= _GEN_56;
+      hold_conv_i413 <= routed_dout[223:192];
       hold_storedv_i1044 <= {7'h0, routed_dout[524]};
       hold_tobool_not <= ~(routed_dout[524]);
     end
     if (valid3_0) begin
-      exit3_0 <= ~_GEN_47;
-      exit3_1 <= _GEN_47;
-      hold_spec_select1849 <=
-        {6'h0, hold_cmp_i753 & hold_15 ? hold_bytes_sroa_0_0[31:6] : 26'h0};
+      exit3_0 <= ~_GEN_49;
+      exit3_1 <= _GEN_49;
+      hold_spec_select1846 <=
+        {6'h0, hold_cmp_i781 & hold_15 ? hold_bytes_sroa_0_0[31:6] : 26'h0};
       hold_or_cond6 <= hold_15 & hold_18;
     end
-    if (_GEN_4) begin
-      or_cond1820_r4s1 <= hold_or_cond6 & (hold_cmp_i753 | ~_GEN_57);
-      xor_r4s1 <= ~hold_cmp_i753;
-      xor_r4s1__1 <= ~waiting_01856_r4;
-      loadedv_i1091_r4s1 <= _GEN_29[511:0];
-      copied_r4s1 <= copied_dout;
-      xor_r4s1__2 <= ~hold_or_cond4;
-    end
     if (_GEN_3)
-      hold_answer_sroa_0_1 <= _GEN_58;
+      hold_answer_sroa_0_1 <= _GEN_59;
     if (_GEN_2) begin
       exit5_0 <= hold_tobool_not;
       exit5_1 <= ~hold_tobool_not;
     end
-    if (_GEN_18 | _GEN_5)
-      i_sroa_0_01851_r2 <= _GEN_18 ? 7'h0 : _GEN_20;
-    if (_GEN_24 | _GEN_4) begin
-      waiting_01856_r4 <= _GEN_24 & hold_17;
-      left_sroa_0_11855_r4 <=
-        _GEN_24 ? hold_spec_select1849 : {_GEN_56 ? 6'h0 : _GEN_31[31:26], _GEN_31[25:0]};
-      beat_sroa_141642_11854_r4 <=
-        _GEN_24 ? hold_beat_sroa_141642_01721174718741896[0] : _GEN_57;
-    end
-    if (_GEN_24 | _GEN_3) begin
-      beat_sroa_0_11853_r4 <= _GEN_24 ? hold_beat_sroa_0_01720174818721897 : _GEN_30;
-      answer_sroa_0_01852_r4 <= _GEN_24 ? hold_beat_sroa_0_01720174818721897 : _GEN_58;
+    if (_GEN_17 | _GEN_4)
+      i_sroa_0_01848_r2 <= _GEN_17 ? 7'h0 : _GEN_19;
+    if (_GEN_23 | _GEN_3) begin
+      waiting_01853_r4 <= _GEN_23 & hold_17;
+      left_sroa_0_11852_r4 <=
+        _GEN_23 ? hold_spec_select1846 : {_GEN_29 ? 6'h0 : _GEN_33[31:26], _GEN_33[25:0]};
+      beat_sroa_141639_11851_r4 <=
+        _GEN_23 ? hold_beat_sroa_141639_01718174418711893[0] : _GEN_30;
+      beat_sroa_0_11850_r4 <= _GEN_23 ? hold_beat_sroa_0_01717174518691894 : _GEN_32;
+      answer_sroa_0_01849_r4 <= _GEN_23 ? hold_beat_sroa_0_01717174518691894 : _GEN_59;
     end
     if (_GEN)
       answer_sroa_0_0_lcssa_r5 <=
-        _GEN_32
+        _GEN_34
           ? hold_answer_sroa_0_1
-          : _GEN_23 ? hold_beat_sroa_0_01720174818721897 : 512'h0;
+          : _GEN_22 ? hold_beat_sroa_0_01717174518691894 : 512'h0;
   end // always_ff @(posedge)
-  assign routed_read = _GEN_7;
+  assign routed_read = _GEN_6;
   assign routed_waits = valid1_0 & ~routed_empty_n;
-  assign segments_read = _GEN_5;
+  assign segments_read = _GEN_4;
   assign segments_waits = valid2_0 & ~segments_empty_n;
-  assign from_compress_read = _GEN_7 & _GEN_13 | _GEN_4 & _GEN_27;
+  assign from_compress_read = _GEN_6 & _GEN_12 | _GEN_3 & _GEN_26;
   assign from_compress_waits =
-    (valid1_0 & _GEN_13 | valid4_0 & _GEN_27) & ~from_compress_empty_n;
-  assign from_decompress_read = _GEN_7 & _GEN_12 | _GEN_4 & _GEN_26;
+    (valid1_0 & _GEN_12 | valid4_0 & _GEN_26) & ~from_compress_empty_n;
+  assign from_decompress_read = _GEN_6 & _GEN_11 | _GEN_3 & _GEN_25;
   assign from_decompress_waits =
-    (valid1_0 & _GEN_12 | valid4_0 & _GEN_26) & ~from_decompress_empty_n;
-  assign copied_read = _GEN_4 & _GEN_28;
-  assign copied_waits = valid4_0 & _GEN_28 & ~copied_empty_n;
-  assign near_commands_write = _GEN_19 | _GEN_43;
+    (valid1_0 & _GEN_11 | valid4_0 & _GEN_25) & ~from_decompress_empty_n;
+  assign copied_read = _GEN_3 & _GEN_27;
+  assign copied_waits = valid4_0 & _GEN_27 & ~copied_empty_n;
+  assign near_commands_write = _GEN_18 | _GEN_45;
   assign near_commands_din =
-    _GEN_19 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
-  assign near_commands_waits = (valid2_0 & hold_15 | _GEN_44) & ~near_commands_full_n;
-  assign near_write = _GEN_3 & or_cond1820_r4s1;
-  assign near_din = _GEN_30;
-  assign near_waits = valid4_1 & or_cond1820_r4s1 & ~near_full_n;
-  assign far_commands_write = _GEN_16 | _GEN_43;
+    _GEN_18 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
+  assign near_commands_waits = (valid2_0 & hold_15 | _GEN_46) & ~near_commands_full_n;
+  assign near_write = _GEN_3 & _GEN_31;
+  assign near_din = _GEN_32;
+  assign near_waits = valid4_0 & _GEN_31 & ~near_full_n;
+  assign far_commands_write = _GEN_15 | _GEN_45;
   assign far_commands_din =
-    _GEN_16
+    _GEN_15
       ? {1'h0, bytes_sroa_0_0_r1s1, routed_r1s1[191:128]}
       : 97'h1000000000000000000000000;
-  assign far_commands_waits = (valid1_1 & ~_GEN_15 | _GEN_44) & ~far_commands_full_n;
-  assign far_write = _GEN_3 & xor_r4s1__2;
-  assign far_din = _GEN_30;
-  assign far_waits = valid4_1 & xor_r4s1__2 & ~far_full_n;
+  assign far_commands_waits = (valid1_1 & ~_GEN_14 | _GEN_46) & ~far_commands_full_n;
+  assign far_write = _GEN_3 & ~hold_or_cond4;
+  assign far_din = _GEN_32;
+  assign far_waits = valid4_0 & ~hold_or_cond4 & ~far_full_n;
   assign sunk_write = _GEN_2;
   assign sunk_din =
     {hold_storedv_i1044[0],
      hold_15 ? hold_bytes_sroa_0_0 : 32'h0,
-     _GEN_37 ? (_GEN_33 ? 32'h0 : hold_0[255:224]) : hold_conv_i385,
+     _GEN_39 ? (_GEN_35 ? 32'h0 : hold_0[255:224]) : hold_conv_i413,
      hold_15 & ~hold_18,
-     _GEN_38[7] | (_GEN_36 | _GEN_39) & (_GEN_36 | hold_0[47:32] != 16'h1),
-     _GEN_38[6:1],
-     _GEN_38[0] | _GEN_42[7],
-     _GEN_42[6:0],
+     _GEN_40[7] | (_GEN_38 | _GEN_41) & (_GEN_38 | hold_0[47:32] != 16'h1),
+     _GEN_40[6:1],
+     _GEN_40[0] | _GEN_44[7],
+     _GEN_44[6:0],
      320'h0,
-     _GEN_37
-       ? (_GEN_33 ? 120'h0 : {_GEN_41, hold_0[255:224], _GEN_40})
-       : {_GEN_41,
-          _GEN_39
+     _GEN_39
+       ? (_GEN_35 ? 120'h0 : {_GEN_43, hold_0[255:224], _GEN_42})
+       : {_GEN_43,
+          _GEN_41
             ? hold_0[223:192]
-            : hold_or_cond1811_not ? 32'h0 : hold_conv_i11511723174618761895,
-          _GEN_40},
+            : hold_or_cond1808_not ? 32'h0 : hold_conv_i2831720174318731892,
+          _GEN_42},
      4'h0,
      ~(hold_loadedv_i1023[525])
        ? (hold_16
             ? 4'h4
-            : hold_or_cond1811_not | answer_sroa_0_0_lcssa_r5[87:80] == 8'h0
-                ? hold_shr_i10301821[3:0]
+            : hold_or_cond1808_not | answer_sroa_0_0_lcssa_r5[87:80] == 8'h0
+                ? hold_shr_i10301818[3:0]
                 : 4'h6)
        : 4'h5,
      hold_0[511:448]};
   assign sunk_waits = valid5_0 & ~sunk_full_n;
-  assign ap_done = _GEN_45 & exit5_1;
+  assign ap_done = _GEN_47 & exit5_1;
 endmodule
 
 module kv_dma_complete(
@@ -1254,9 +1400,9 @@ module kv_dma_complete(
 
   reg          write_error_1_lcssa_r5;
   wire         _GEN;
-  reg  [7:0]   i31_sroa_0_0523_r4;
+  reg  [7:0]   i31_sroa_0_0522_r4;
   wire         _GEN_0;
-  reg  [7:0]   i_sroa_0_0520_r2;
+  reg  [7:0]   i_sroa_0_0519_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
@@ -1281,21 +1427,21 @@ module kv_dma_complete(
   reg          exit1_1;
   wire         _GEN_8 = _GEN_6 & exit1_1;
   reg          hold_read_error_0;
-  reg  [6:0]   hold_loadedv_i114;
+  reg  [6:0]   hold_loadedv_i220;
   reg  [639:0] hold_0;
-  reg  [639:0] hold_shr_i230506;
-  reg  [639:0] hold_shr_i254509;
+  reg  [639:0] hold_shr_i320505;
+  reg  [639:0] hold_shr_i344508;
   reg  [63:0]  hold_near_read_sroa_0_0;
-  reg  [639:0] hold_shr_i259510;
+  reg  [639:0] hold_shr_i349509;
   reg  [63:0]  hold_near_written_sroa_0_0;
   reg          hold_tobool8_not;
   reg  [63:0]  hold_far_read_sroa_0_0;
   reg  [63:0]  hold_far_written_sroa_0_0;
   reg          hold_tobool_not;
-  reg  [511:0] hold_conv_i220;
+  reg  [511:0] hold_conv_i310;
   reg  [63:0]  hold_at_sroa_0_0;
   wire         _GEN_9 = valid2_0 & near_reads_empty_n;
-  wire [7:0]   _GEN_10 = i_sroa_0_0520_r2 + 8'h1;
+  wire [7:0]   _GEN_10 = i_sroa_0_0519_r2 + 8'h1;
   wire         _GEN_11 = active2 & ~valid2_0;
   reg          hold_spec_select;
   assign _GEN_3 = valid3_0 & ~(hold_0[527] & ~far_writes_empty_n);
@@ -1305,32 +1451,32 @@ module kv_dma_complete(
   reg          exit3_1;
   wire         _GEN_14 = _GEN_12 & exit3_1;
   reg          hold_write_error_0;
-  reg  [6:0]   hold_loadedv_i112;
+  reg  [6:0]   hold_loadedv_i218;
   reg          hold_tobool24_not;
   reg          hold_read_error_1_lcssa;
   wire         _GEN_15 = valid4_0 & near_writes_empty_n;
-  wire [7:0]   _GEN_16 = i31_sroa_0_0523_r4 + 8'h1;
+  wire [7:0]   _GEN_16 = i31_sroa_0_0522_r4 + 8'h1;
   wire         _GEN_17 = active4 & ~valid4_0;
   reg          hold_spec_select8;
   wire         _GEN_18 = _GEN_2 & ~hold_tobool_not;
   wire         _GEN_19 = valid5_0 & ~hold_tobool_not;
   wire [63:0]  _GEN_20 =
-    {32'h0, hold_0[518:512] == 7'h0 ? 32'h0 : hold_shr_i254509[31:0]}
+    {32'h0, hold_0[518:512] == 7'h0 ? 32'h0 : hold_shr_i344508[31:0]}
     + hold_near_read_sroa_0_0;
   wire [63:0]  _GEN_21 =
-    {32'h0, hold_0[525:519] == 7'h0 ? 32'h0 : hold_shr_i259510[31:0]}
+    {32'h0, hold_0[525:519] == 7'h0 ? 32'h0 : hold_shr_i349509[31:0]}
     + hold_near_written_sroa_0_0;
   wire [63:0]  _GEN_22 =
-    {32'h0, hold_tobool8_not ? 32'h0 : hold_shr_i254509[31:0]} + hold_far_read_sroa_0_0;
+    {32'h0, hold_tobool8_not ? 32'h0 : hold_shr_i344508[31:0]} + hold_far_read_sroa_0_0;
   wire [63:0]  _GEN_23 =
-    {32'h0, hold_tobool24_not ? 32'h0 : hold_shr_i259510[31:0]}
+    {32'h0, hold_tobool24_not ? 32'h0 : hold_shr_i349509[31:0]}
     + hold_far_written_sroa_0_0;
   wire         _GEN_24 = _GEN_2 & hold_tobool_not;
   wire         _GEN_25 = valid5_0 & hold_tobool_not;
   wire [7:0]   _GEN_26 =
-    {hold_conv_i220[71:68],
-     hold_0[71:64] == 8'h0 & write_error_1_lcssa_r5 | hold_conv_i220[67],
-     hold_conv_i220[66:64]};
+    {hold_conv_i310[71:68],
+     hold_0[71:64] == 8'h0 & write_error_1_lcssa_r5 | hold_conv_i310[67],
+     hold_conv_i310[66:64]};
   assign _GEN_2 =
     valid5_0
     & ~(~hold_tobool_not & ~near_reads_empty_n | ~hold_tobool_not & ~far_reads_empty_n
@@ -1359,11 +1505,11 @@ module kv_dma_complete(
       active0 <= ap_start | active0 & ~_GEN_5;
       valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_4;
       active1 <= _GEN_1 | active1 & ~_GEN_6;
-      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_9 & _GEN_10[6:0] >= hold_loadedv_i114);
+      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_9 & _GEN_10[6:0] >= hold_loadedv_i220);
       active2 <= _GEN_8 | active2 & ~_GEN_11;
       valid3_0 <= _GEN_0 | valid3_0 & ~_GEN_3;
       active3 <= _GEN_0 | active3 & ~_GEN_12;
-      valid4_0 <= _GEN_14 | valid4_0 & ~(_GEN_15 & _GEN_16[6:0] >= hold_loadedv_i112);
+      valid4_0 <= _GEN_14 | valid4_0 & ~(_GEN_15 & _GEN_16[6:0] >= hold_loadedv_i218);
       active4 <= _GEN_14 | active4 & ~_GEN_17;
       valid5_0 <= _GEN | valid5_0 & ~_GEN_2;
       active5 <= _GEN | active5 & ~_GEN_27;
@@ -1376,39 +1522,39 @@ module kv_dma_complete(
   reg  [63:0]  hold_far_read_sroa_0_1;
   reg  [63:0]  hold_near_written_sroa_0_1;
   reg  [63:0]  hold_near_read_sroa_0_1;
-  reg  [63:0]  hold_add_i208;
+  reg  [63:0]  hold_add_i297;
   assign _GEN_1 = _GEN_5 | _GEN_28;
   reg  [63:0]  far_written_sroa_0_0_r1;
   reg  [63:0]  far_read_sroa_0_0_r1;
   reg  [63:0]  near_written_sroa_0_0_r1;
   reg  [63:0]  near_read_sroa_0_0_r1;
   reg  [63:0]  at_sroa_0_0_r1;
-  reg          read_error_1521_r2;
+  reg          read_error_1520_r2;
   assign _GEN_0 = _GEN_7 | _GEN_11;
   reg          read_error_1_lcssa_r3;
-  reg          write_error_1524_r4;
+  reg          write_error_1523_r4;
   assign _GEN = _GEN_13 | _GEN_17;
   wire         _GEN_29 = sunk_dout[518:512] == 7'h0;
-  wire         _GEN_30 = hold_shr_i230506[6:0] == 7'h0;
-  wire         _GEN_31 = (|near_reads_dout) | read_error_1521_r2;
-  wire         _GEN_32 = (|near_writes_dout) | write_error_1524_r4;
+  wire         _GEN_30 = hold_shr_i320505[6:0] == 7'h0;
+  wire         _GEN_31 = (|near_reads_dout) | read_error_1520_r2;
+  wire         _GEN_32 = (|near_writes_dout) | write_error_1523_r4;
   always_ff @(posedge clk) begin
     if (_GEN_4) begin
       exit1_0 <= _GEN_29;
       exit1_1 <= ~_GEN_29;
       hold_read_error_0 <= sunk_dout[526] & (|far_reads_dout);
-      hold_loadedv_i114 <= sunk_dout[518:512];
+      hold_loadedv_i220 <= sunk_dout[518:512];
       hold_0 <= {47'h0, sunk_dout};
-      hold_shr_i230506 <= {566'h0, sunk_dout[592:519]};
-      hold_shr_i254509 <= {575'h0, sunk_dout[592:528]};
+      hold_shr_i320505 <= {566'h0, sunk_dout[592:519]};
+      hold_shr_i344508 <= {575'h0, sunk_dout[592:528]};
       hold_near_read_sroa_0_0 <= near_read_sroa_0_0_r1;
-      hold_shr_i259510 <= {607'h0, sunk_dout[592:560]};
+      hold_shr_i349509 <= {607'h0, sunk_dout[592:560]};
       hold_near_written_sroa_0_0 <= near_written_sroa_0_0_r1;
       hold_tobool8_not <= ~(sunk_dout[526]);
       hold_far_read_sroa_0_0 <= far_read_sroa_0_0_r1;
       hold_far_written_sroa_0_0 <= far_written_sroa_0_0_r1;
       hold_tobool_not <= ~(sunk_dout[592]);
-      hold_conv_i220 <= sunk_dout[511:0];
+      hold_conv_i310 <= sunk_dout[511:0];
       hold_at_sroa_0_0 <= at_sroa_0_0_r1;
     end
     if (_GEN_9)
@@ -1417,7 +1563,7 @@ module kv_dma_complete(
       exit3_0 <= _GEN_30;
       exit3_1 <= ~_GEN_30;
       hold_write_error_0 <= hold_0[527] & (|far_writes_dout);
-      hold_loadedv_i112 <= hold_shr_i230506[6:0];
+      hold_loadedv_i218 <= hold_shr_i320505[6:0];
       hold_tobool24_not <= ~(hold_0[527]);
       hold_read_error_1_lcssa <= read_error_1_lcssa_r3;
     end
@@ -1430,24 +1576,24 @@ module kv_dma_complete(
       hold_far_read_sroa_0_1 <= _GEN_22;
       hold_near_written_sroa_0_1 <= _GEN_21;
       hold_near_read_sroa_0_1 <= _GEN_20;
-      hold_add_i208 <= hold_at_sroa_0_0 + 64'h40;
+      hold_add_i297 <= hold_at_sroa_0_0 + 64'h40;
     end
     if (_GEN_1) begin
       far_written_sroa_0_0_r1 <= _GEN_28 ? hold_far_written_sroa_0_1 : 64'h0;
       far_read_sroa_0_0_r1 <= _GEN_28 ? hold_far_read_sroa_0_1 : 64'h0;
       near_written_sroa_0_0_r1 <= _GEN_28 ? hold_near_written_sroa_0_1 : 64'h0;
       near_read_sroa_0_0_r1 <= _GEN_28 ? hold_near_read_sroa_0_1 : 64'h0;
-      at_sroa_0_0_r1 <= _GEN_28 ? hold_add_i208 : 64'h0;
+      at_sroa_0_0_r1 <= _GEN_28 ? hold_add_i297 : 64'h0;
     end
     if (_GEN_8 | _GEN_9) begin
-      read_error_1521_r2 <= _GEN_8 ? hold_read_error_0 : _GEN_31;
-      i_sroa_0_0520_r2 <= _GEN_8 ? 8'h0 : _GEN_10;
+      read_error_1520_r2 <= _GEN_8 ? hold_read_error_0 : _GEN_31;
+      i_sroa_0_0519_r2 <= _GEN_8 ? 8'h0 : _GEN_10;
     end
     if (_GEN_0)
       read_error_1_lcssa_r3 <= _GEN_11 ? hold_spec_select : _GEN_7 & hold_read_error_0;
     if (_GEN_14 | _GEN_15) begin
-      write_error_1524_r4 <= _GEN_14 ? hold_write_error_0 : _GEN_32;
-      i31_sroa_0_0523_r4 <= _GEN_14 ? 8'h0 : _GEN_16;
+      write_error_1523_r4 <= _GEN_14 ? hold_write_error_0 : _GEN_32;
+      i31_sroa_0_0522_r4 <= _GEN_14 ? 8'h0 : _GEN_16;
     end
     if (_GEN)
       write_error_1_lcssa_r5 <=
@@ -1471,9 +1617,9 @@ module kv_dma_complete(
   assign commands_waits = _GEN_34 & ~commands_full_n;
   assign completions_write = _GEN_24;
   assign completions_din =
-    {hold_conv_i220[511:72],
+    {hold_conv_i310[511:72],
      hold_read_error_1_lcssa ? 8'h7 : _GEN_26,
-     hold_conv_i220[63:0]};
+     hold_conv_i310[63:0]};
   assign completions_waits = _GEN_25 & ~completions_full_n;
   assign completed_write = _GEN_33;
   assign completed_din =
@@ -1497,15 +1643,11 @@ module kv_dma_finish(
   input         completed_empty_n,
   input  [1:0]  written_dout,
   input         written_empty_n,
-  input  [1:0]  batch_read_dout,
-  input         batch_read_empty_n,
                 ap_start,
   output        completed_read,
                 completed_waits,
                 written_read,
                 written_waits,
-                batch_read_read,
-                batch_read_waits,
                 done_write,
   output [31:0] done_din,
   output        failed_write,
@@ -1514,18 +1656,17 @@ module kv_dma_finish(
 );
 
   reg         active2;
-  reg         valid2_0;
   reg         valid1_0;
   reg         active0;
   reg         valid0_0;
   wire        _GEN = active0 & ~valid0_0;
   wire        _GEN_0 = valid1_0 & ~(~completed_empty_n | ~written_empty_n);
   reg         active1;
-  reg  [31:0] hold_bad_sroa_0_1;
   reg  [31:0] hold_spec_select;
-  wire        _GEN_1 = valid2_0 & batch_read_empty_n;
-  wire        _GEN_2 = active2 & ~valid2_0;
-  wire        _GEN_3 = active1 & ~valid1_0;
+  reg  [31:0] hold_bad_sroa_0_1;
+  reg         valid2_0;
+  wire        _GEN_1 = active2 & ~valid2_0;
+  wire        _GEN_2 = active1 & ~valid1_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -1539,37 +1680,35 @@ module kv_dma_finish(
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN;
       valid1_0 <= _GEN | valid1_0 & ~(_GEN_0 & ~(|completed_dout));
-      active1 <= _GEN | active1 & ~_GEN_3;
-      valid2_0 <= _GEN_3 | valid2_0 & ~_GEN_1;
-      active2 <= _GEN_3 | active2 & ~_GEN_2;
+      active1 <= _GEN | active1 & ~_GEN_2;
+      valid2_0 <= _GEN_2;
+      active2 <= _GEN_2 | active2 & ~_GEN_1;
     end
   end // always_ff @(posedge)
   reg  [31:0] bad_sroa_0_0_r1;
   reg  [31:0] all_sroa_0_0_r1;
+  wire [31:0] _GEN_3 = all_sroa_0_0_r1 + {31'h0, |completed_dout};
   wire [31:0] _GEN_4 =
     bad_sroa_0_0_r1 + {31'h0, completed_dout == 2'h2 | (|written_dout)};
-  wire [31:0] _GEN_5 = all_sroa_0_0_r1 + {31'h0, |completed_dout};
   always_ff @(posedge clk) begin
     if (_GEN_0) begin
+      hold_spec_select <= _GEN_3;
       hold_bad_sroa_0_1 <= _GEN_4;
-      hold_spec_select <= _GEN_5;
     end
     if (_GEN | _GEN_0) begin
       bad_sroa_0_0_r1 <= _GEN ? 32'h0 : _GEN_4;
-      all_sroa_0_0_r1 <= _GEN ? 32'h0 : _GEN_5;
+      all_sroa_0_0_r1 <= _GEN ? 32'h0 : _GEN_3;
     end
   end // always_ff @(posedge)
   assign completed_read = _GEN_0;
   assign completed_waits = valid1_0 & ~completed_empty_n;
   assign written_read = _GEN_0;
   assign written_waits = valid1_0 & ~written_empty_n;
-  assign batch_read_read = _GEN_1;
-  assign batch_read_waits = valid2_0 & ~batch_read_empty_n;
-  assign done_write = _GEN_1;
+  assign done_write = valid2_0;
   assign done_din = hold_spec_select;
-  assign failed_write = _GEN_1;
-  assign failed_din = hold_bad_sroa_0_1 + {31'h0, |batch_read_dout};
-  assign ap_done = _GEN_2;
+  assign failed_write = valid2_0;
+  assign failed_din = hold_bad_sroa_0_1;
+  assign ap_done = _GEN_1;
 endmodule
 
 module kv_dma(
@@ -1750,7 +1889,6 @@ module kv_dma(
   output         interrupt
 );
 
-  wire          fifo_batch_status_reader_waits;
   wire          fifo_completion_status_reader_waits;
   wire          fifo_completed_reader_waits;
   wire          fifo_completed_writer_waits;
@@ -1786,6 +1924,9 @@ module kv_dma(
   wire          fifo_write_segments_writer_waits;
   wire          fifo_read_segments_writer_waits;
   wire          fifo_parsed_writer_waits;
+  wire          fifo_sound_reader_waits;
+  wire          fifo_sound_writer_waits;
+  wire          fifo_batch_status_reader_waits;
   wire          fifo_batch_reader_waits;
   wire          fifo_batch_command_writer_waits;
   wire [63:0]   _control_registers_u_arguments_543to480;
@@ -1802,6 +1943,7 @@ module kv_dma(
   reg           route_speckv_Design_u_returned;
   reg           source_u_returned;
   reg           parse_u_returned;
+  reg           vouch_u_returned;
   reg           ask_u_returned;
   wire          _control_registers_u_arready;
   wire          _control_registers_u_ap_start;
@@ -1836,7 +1978,6 @@ module kv_dma(
   wire [1:0]    _control_memory_read_u_status;
   wire          _finish_u_completed_read;
   wire          _finish_u_written_read;
-  wire          _finish_u_batch_read_read;
   wire          _finish_u_done_write;
   wire [31:0]   _finish_u_done_din;
   wire          _finish_u_failed_write;
@@ -1907,6 +2048,11 @@ module kv_dma(
   wire          _parse_u_to_write_write;
   wire [95:0]   _parse_u_to_write_din;
   wire          _parse_u_ap_done;
+  wire          _vouch_u_batch_read;
+  wire          _vouch_u_statuses_read;
+  wire          _vouch_u_sound_write;
+  wire [512:0]  _vouch_u_sound_din;
+  wire          _vouch_u_ap_done;
   wire          _ask_u_commands_write;
   wire [96:0]   _ask_u_commands_din;
   wire          _ask_u_ap_done;
@@ -1931,6 +2077,9 @@ module kv_dma(
   wire          _fifo_parsed_full_n;
   wire [524:0]  _fifo_parsed_dout;
   wire          _fifo_parsed_empty_n;
+  wire          _fifo_sound_full_n;
+  wire [512:0]  _fifo_sound_dout;
+  wire          _fifo_sound_empty_n;
   wire          _fifo_completion_status_full_n;
   wire [1:0]    _fifo_completion_status_dout;
   wire          _fifo_completion_status_empty_n;
@@ -2002,17 +2151,18 @@ module kv_dma(
   wire          _fifo_request_out_empty_n;
   wire          _GEN = ~ap_rst_n;
   wire          _GEN_0 = ask_u_returned | _ask_u_ap_done;
-  wire          _GEN_1 = parse_u_returned | _parse_u_ap_done;
-  wire          _GEN_2 = source_u_returned | _source_u_ap_done;
-  wire          _GEN_3 = route_speckv_Design_u_returned | _route_speckv_Design_u_ap_done;
-  wire          _GEN_4 = sink_u_returned | _sink_u_ap_done;
-  wire          _GEN_5 = complete_u_returned | _complete_u_ap_done;
-  wire          _GEN_6 = finish_u_returned | _finish_u_ap_done;
-  wire          _GEN_7 =
-    running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6
+  wire          _GEN_1 = vouch_u_returned | _vouch_u_ap_done;
+  wire          _GEN_2 = parse_u_returned | _parse_u_ap_done;
+  wire          _GEN_3 = source_u_returned | _source_u_ap_done;
+  wire          _GEN_4 = route_speckv_Design_u_returned | _route_speckv_Design_u_ap_done;
+  wire          _GEN_5 = sink_u_returned | _sink_u_ap_done;
+  wire          _GEN_6 = complete_u_returned | _complete_u_ap_done;
+  wire          _GEN_7 = finish_u_returned | _finish_u_ap_done;
+  wire          _GEN_8 =
+    running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6 & _GEN_7
     & ~_fifo_request_out_empty_n & ~_fifo_frame_out_empty_n;
-  wire          _GEN_8 = _GEN_7 | held;
-  wire          _GEN_9 = _control_registers_u_ap_start & ~running & ~held;
+  wire          _GEN_9 = _GEN_8 | held;
+  wire          _GEN_10 = _control_registers_u_ap_start & ~running & ~held;
   reg  [31:0]   done_register;
   reg  [31:0]   failed_register;
   reg  [63:0]   near_read_bytes_register;
@@ -2038,6 +2188,7 @@ module kv_dma(
   always_ff @(posedge ap_clk) begin
     if (_GEN) begin
       ask_u_returned <= 1'h0;
+      vouch_u_returned <= 1'h0;
       parse_u_returned <= 1'h0;
       source_u_returned <= 1'h0;
       route_speckv_Design_u_returned <= 1'h0;
@@ -2060,15 +2211,16 @@ module kv_dma(
       far_written_bytes_ap_vld <= 1'h0;
     end
     else begin
-      ask_u_returned <= _GEN_0 & ~_GEN_7;
-      parse_u_returned <= _GEN_1 & ~_GEN_7;
-      source_u_returned <= _GEN_2 & ~_GEN_7;
-      route_speckv_Design_u_returned <= _GEN_3 & ~_GEN_7;
-      sink_u_returned <= _GEN_4 & ~_GEN_7;
-      complete_u_returned <= _GEN_5 & ~_GEN_7;
-      finish_u_returned <= _GEN_6 & ~_GEN_7;
-      running <= _GEN_9 | running & ~_GEN_7;
-      held <= _GEN_8 & ~_control_registers_u_ap_continue;
+      ask_u_returned <= _GEN_0 & ~_GEN_8;
+      vouch_u_returned <= _GEN_1 & ~_GEN_8;
+      parse_u_returned <= _GEN_2 & ~_GEN_8;
+      source_u_returned <= _GEN_3 & ~_GEN_8;
+      route_speckv_Design_u_returned <= _GEN_4 & ~_GEN_8;
+      sink_u_returned <= _GEN_5 & ~_GEN_8;
+      complete_u_returned <= _GEN_6 & ~_GEN_8;
+      finish_u_returned <= _GEN_7 & ~_GEN_8;
+      running <= _GEN_10 | running & ~_GEN_8;
+      held <= _GEN_9 & ~_control_registers_u_ap_continue;
       if (_finish_u_done_write)
         done_register <= _finish_u_done_din;
       if (_finish_u_failed_write)
@@ -2169,7 +2321,7 @@ module kv_dma(
     .write   (_control_memory_read_u_data_valid & _fifo_batch_full_n),
     .full_n  (_fifo_batch_full_n),
     .dout    (_fifo_batch_dout),
-    .read    (_parse_u_batch_read),
+    .read    (_vouch_u_batch_read),
     .empty_n (_fifo_batch_empty_n)
   );
   hlsc_fifo #(
@@ -2338,7 +2490,7 @@ module kv_dma(
     .write   (_control_memory_read_u_status_valid & _fifo_batch_status_full_n),
     .full_n  (_fifo_batch_status_full_n),
     .dout    (_fifo_batch_status_dout),
-    .read    (_finish_u_batch_read_read),
+    .read    (_vouch_u_statuses_read),
     .empty_n (_fifo_batch_status_empty_n)
   );
   hlsc_fifo #(
@@ -2405,6 +2557,19 @@ module kv_dma(
     .dout    (_fifo_completion_status_dout),
     .read    (_finish_u_written_read),
     .empty_n (_fifo_completion_status_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(513),
+    .DEPTH(2)
+  ) fifo_sound (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_vouch_u_sound_din),
+    .write   (_vouch_u_sound_write),
+    .full_n  (_fifo_sound_full_n),
+    .dout    (_fifo_sound_dout),
+    .read    (_parse_u_batch_read),
+    .empty_n (_fifo_sound_empty_n)
   );
   hlsc_fifo #(
     .WIDTH(525),
@@ -2502,26 +2667,45 @@ module kv_dma(
     .rst             (_GEN),
     .commands_full_n (_fifo_batch_command_full_n),
     .batch_beats_arg (_control_registers_u_arguments[607:576]),
-    .ap_start        (_GEN_9),
+    .ap_start        (_GEN_10),
     .commands_write  (_ask_u_commands_write),
     .commands_din    (_ask_u_commands_din),
     .commands_waits  (fifo_batch_command_writer_waits),
     .ap_done         (_ask_u_ap_done)
   );
+  kv_dma_vouch vouch_u (
+    .clk              (ap_clk),
+    .rst              (_GEN),
+    .batch_dout       (_fifo_batch_dout),
+    .batch_empty_n    (_fifo_batch_empty_n),
+    .statuses_dout    (_fifo_batch_status_dout),
+    .statuses_empty_n (_fifo_batch_status_empty_n),
+    .sound_full_n     (_fifo_sound_full_n),
+    .batch_beats_arg  (_control_registers_u_arguments[607:576]),
+    .ap_start         (_GEN_10),
+    .batch_read       (_vouch_u_batch_read),
+    .batch_waits      (fifo_batch_reader_waits),
+    .statuses_read    (_vouch_u_statuses_read),
+    .statuses_waits   (fifo_batch_status_reader_waits),
+    .sound_write      (_vouch_u_sound_write),
+    .sound_din        (_vouch_u_sound_din),
+    .sound_waits      (fifo_sound_writer_waits),
+    .ap_done          (_vouch_u_ap_done)
+  );
   kv_dma_parse parse_u (
     .clk             (ap_clk),
     .rst             (_GEN),
-    .batch_dout      (_fifo_batch_dout),
-    .batch_empty_n   (_fifo_batch_empty_n),
+    .batch_dout      (_fifo_sound_dout),
+    .batch_empty_n   (_fifo_sound_empty_n),
     .jobs_full_n     (_fifo_parsed_full_n),
     .to_read_full_n  (_fifo_read_segments_full_n),
     .to_write_full_n (_fifo_write_segments_full_n),
     .batch_beats_arg (_control_registers_u_arguments[607:576]),
     .near_bytes_arg  (_control_registers_u_arguments[703:640]),
     .far_bytes_arg   (_control_registers_u_arguments[799:736]),
-    .ap_start        (_GEN_9),
+    .ap_start        (_GEN_10),
     .batch_read      (_parse_u_batch_read),
-    .batch_waits     (fifo_batch_reader_waits),
+    .batch_waits     (fifo_sound_reader_waits),
     .jobs_write      (_parse_u_jobs_write),
     .jobs_din        (_parse_u_jobs_din),
     .jobs_waits      (fifo_parsed_writer_waits),
@@ -2543,7 +2727,7 @@ module kv_dma(
     .near_full_n      (_fifo_near_reads_full_n),
     .far_full_n       (_fifo_far_reads_full_n),
     .jobs_full_n      (_fifo_sourced_full_n),
-    .ap_start         (_GEN_9),
+    .ap_start         (_GEN_10),
     .jobs_in_read     (_source_u_jobs_in_read),
     .jobs_in_waits    (fifo_parsed_reader_waits),
     .segments_read    (_source_u_segments_read),
@@ -2572,7 +2756,7 @@ module kv_dma(
     .to_decompress_full_n (_fifo_frame_out_full_n),
     .copied_full_n        (_fifo_copied_full_n),
     .routed_full_n        (_fifo_routed_full_n),
-    .ap_start             (_GEN_9),
+    .ap_start             (_GEN_10),
     .jobs_read            (_route_speckv_Design_u_jobs_read),
     .jobs_waits           (fifo_sourced_reader_waits),
     .near_read            (_route_speckv_Design_u_near_read),
@@ -2611,7 +2795,7 @@ module kv_dma(
     .far_commands_full_n     (_fifo_far_writes_full_n),
     .far_full_n              (_fifo_far_written_full_n),
     .sunk_full_n             (_fifo_sunk_full_n),
-    .ap_start                (_GEN_9),
+    .ap_start                (_GEN_10),
     .routed_read             (_sink_u_routed_read),
     .routed_waits            (fifo_routed_reader_waits),
     .segments_read           (_sink_u_segments_read),
@@ -2655,7 +2839,7 @@ module kv_dma(
     .commands_full_n          (_fifo_completion_writes_full_n),
     .completions_full_n       (_fifo_completions_full_n),
     .completed_full_n         (_fifo_completed_full_n),
-    .ap_start                 (_GEN_9),
+    .ap_start                 (_GEN_10),
     .sunk_read                (_complete_u_sunk_read),
     .sunk_waits               (fifo_sunk_reader_waits),
     .near_reads_read          (_complete_u_near_reads_read),
@@ -2686,26 +2870,22 @@ module kv_dma(
     .ap_done                  (_complete_u_ap_done)
   );
   kv_dma_finish finish_u (
-    .clk                (ap_clk),
-    .rst                (_GEN),
-    .completed_dout     (_fifo_completed_dout),
-    .completed_empty_n  (_fifo_completed_empty_n),
-    .written_dout       (_fifo_completion_status_dout),
-    .written_empty_n    (_fifo_completion_status_empty_n),
-    .batch_read_dout    (_fifo_batch_status_dout),
-    .batch_read_empty_n (_fifo_batch_status_empty_n),
-    .ap_start           (_GEN_9),
-    .completed_read     (_finish_u_completed_read),
-    .completed_waits    (fifo_completed_reader_waits),
-    .written_read       (_finish_u_written_read),
-    .written_waits      (fifo_completion_status_reader_waits),
-    .batch_read_read    (_finish_u_batch_read_read),
-    .batch_read_waits   (fifo_batch_status_reader_waits),
-    .done_write         (_finish_u_done_write),
-    .done_din           (_finish_u_done_din),
-    .failed_write       (_finish_u_failed_write),
-    .failed_din         (_finish_u_failed_din),
-    .ap_done            (_finish_u_ap_done)
+    .clk               (ap_clk),
+    .rst               (_GEN),
+    .completed_dout    (_fifo_completed_dout),
+    .completed_empty_n (_fifo_completed_empty_n),
+    .written_dout      (_fifo_completion_status_dout),
+    .written_empty_n   (_fifo_completion_status_empty_n),
+    .ap_start          (_GEN_10),
+    .completed_read    (_finish_u_completed_read),
+    .completed_waits   (fifo_completed_reader_waits),
+    .written_read      (_finish_u_written_read),
+    .written_waits     (fifo_completion_status_reader_waits),
+    .done_write        (_finish_u_done_write),
+    .done_din          (_finish_u_done_din),
+    .failed_write      (_finish_u_failed_write),
+    .failed_din        (_finish_u_failed_din),
+    .ap_done           (_finish_u_ap_done)
   );
   hlsc_axi_read #(
     .DATA_WIDTH(512),
@@ -2971,9 +3151,9 @@ module kv_dma(
     .araddr      (s_axi_control_ARADDR),
     .rready      (s_axi_control_RREADY),
     .bready      (s_axi_control_BREADY),
-    .ap_done     (_GEN_8),
+    .ap_done     (_GEN_9),
     .ap_idle     (~running & ~_control_registers_u_ap_start),
-    .ap_ready    (_GEN_7),
+    .ap_ready    (_GEN_8),
     .reports
       ({127'h0,
         far_written_bytes_ap_vld,
