@@ -26,6 +26,7 @@ from cocotb_tools.runner import get_runner
 from speckv import rtl, toolchain
 from speckv.connectivity import SYSTEM
 from speckv.design import Design
+from speckv.device.build import NATIVE_DIR
 from speckv.errors import StaleRtlError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,7 @@ class Bench:
     top: str
     sources: tuple[str, ...]  # below testbench/, the kernels' RTL comes on top
     kernels: tuple[str, ...]
+    native: tuple[str, ...] = ()  # models with C++ behind them, in the library's folder of such
 
     @property
     def module(self) -> str:
@@ -63,6 +65,28 @@ BENCHES = {
             "codec_loopback",
             ("lib/axis_checker.sv", "lib/axis_gate.sv", "codec_loopback/codec_loopback.sv"),
             ("kv_compress", "kv_decompress"),
+        ),
+        Bench(
+            "kv_dma",
+            "kv_dma_tb",
+            (
+                "lib/axi_checker.sv",
+                "lib/axil_checker.sv",
+                "lib/axis_checker.sv",
+                "lib/axi_fault.sv",
+                "lib/axi_stall.sv",
+                "lib/axis_gate.sv",
+                "lib/checked_memory.sv",
+                "kv_dma/kv_dma_tb.sv",
+            ),
+            ("kv_dma",),
+            ("axi_memory.sv", "axi_memory.cpp"),
+        ),
+        Bench(
+            "axi_checker",
+            "axi_checker_tb",
+            ("lib/axi_checker.sv", "lib/axil_checker.sv", "axi_checker/axi_checker_tb.sv"),
+            (),
         ),
     )
 }
@@ -118,9 +142,14 @@ def _committed(design: str) -> tuple[Path, str]:
         return rtl.rtl_dir(loaded), str(error)
 
 
+def _folders_for(bench: Bench) -> list[Path]:
+    """`rtl_folders`, or none for a bench of checkers alone, which stale RTL does not concern."""
+    return rtl_folders() if bench.kernels else []
+
+
 def missing_rtl(bench: Bench, folders: Iterable[Path] | None = None) -> str:
     """Why the bench cannot run for lack of RTL, or ''."""
-    folders = list(folders) if folders is not None else rtl_folders()
+    folders = list(folders) if folders is not None else _folders_for(bench)
     for kernel in bench.kernels:
         if not any((folder / f"{kernel}{ext}").exists() for folder in folders for ext in (".sv", ".v")):
             where = ", ".join(str(folder) for folder in folders)
@@ -156,7 +185,7 @@ def build(bench: Bench, folders: Iterable[Path] | None = None, tag: str = "") ->
     With WAVES=1 in the environment the simulation can record a waveform and has a folder of its own, as has
     every `tag`. Raises RuntimeError with the end of the tool's log.
     """
-    folders = list(folders) if folders is not None else rtl_folders()
+    folders = list(folders) if folders is not None else _folders_for(bench)
     reason = missing_rtl(bench, folders)
     if reason:
         raise RuntimeError(reason)
@@ -164,7 +193,11 @@ def build(bench: Bench, folders: Iterable[Path] | None = None, tag: str = "") ->
     name = "-".join(part for part in (bench.name, tag, "waves" if waves else "") if part)
     build_dir = ROOT / "build" / "testbench" / name
     control = TESTBENCH / "lib" / "public_ports.vlt"
-    sources = [*_rtl_sources(bench, folders), *(TESTBENCH / source for source in bench.sources)]
+    sources = [
+        *_rtl_sources(bench, folders),
+        *(NATIVE_DIR / source for source in bench.native),
+        *(TESTBENCH / source for source in bench.sources),
+    ]
 
     libs = cocotb_tools.config.libs_dir
     options = [
@@ -175,6 +208,8 @@ def build(bench: Bench, folders: Iterable[Path] | None = None, tag: str = "") ->
         "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-TIMESCALEMOD", "--timescale", "1ns/1ps",
         "-O3", "--output-split", "20000", "-CFLAGS", "-O1",
         "-LDFLAGS", f"-Wl,-rpath,{libs} -L{libs} -lcocotbvpi_verilator",
+        # Python finds the models' functions in the program itself
+        *(["-LDFLAGS", "-rdynamic"] if bench.native else []),
         *(["--trace"] if waves else []),
     ]  # fmt: skip
     build_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -243,7 +278,7 @@ def run(
     `seed` None: that of the environment. The log, and with WAVES=1 `dump.vcd`, stay in the folder `name` of
     the build folder.
     """
-    folders = list(folders) if folders is not None else rtl_folders()
+    folders = list(folders) if folders is not None else _folders_for(bench)
     build_dir = build(bench, folders, tag)
     run_dir = build_dir / name
     shutil.rmtree(run_dir, ignore_errors=True)

@@ -1,0 +1,222 @@
+// `kv_dma` with three memories behind links and stalls, rules on every port, and a fault injector (off unless a test
+// asks) on far memory. The codec's streams end in Python, which answers them with the golden model.
+// The kernel's ports are those that Vitis HLS gives it, so an exported module takes this place unchanged.
+`default_nettype none
+
+// A memory's settings and what is seen at its port.
+`define MEMORY_PORTS(m) \
+    input  wire [31:0] m``_handle, \
+    input  wire [15:0] m``_latency, \
+    input  wire [10:0] m``_rate, \
+    input  wire [59:0] m``_stalls, \
+    output wire [10:0] m``_violations, \
+    output wire [15:0] m``_reads_open, \
+    output wire [15:0] m``_writes_open, \
+    output wire [15:0] m``_most_reads_open, \
+    output wire [63:0] m``_beats_read, \
+    output wire [63:0] m``_beats_written
+
+`define STREAM_OUT(s) \
+    output wire [511:0] s``_TDATA, \
+    output wire [63:0]  s``_TKEEP, \
+    output wire [0:0]   s``_TLAST, \
+    output wire         s``_TVALID, \
+    input  wire         s``_TREADY, \
+    output wire [4:0]   s``_violations
+
+`define STREAM_IN(s) \
+    input  wire [511:0] s``_TDATA, \
+    input  wire [63:0]  s``_TKEEP, \
+    input  wire [0:0]   s``_TLAST, \
+    input  wire         s``_TVALID, \
+    output wire         s``_TREADY, \
+    output wire [4:0]   s``_violations
+
+// Wires of an AXI4 port, the kernel's end of them, and the memory behind.
+`define MEMORY_WIRES(m) \
+    wire m``_arvalid, m``_arready, m``_rvalid, m``_rready, m``_rlast, m``_awvalid, m``_awready, m``_wvalid; \
+    wire m``_wready, m``_wlast, m``_bvalid, m``_bready, m``_arid, m``_awid; \
+    wire [63:0] m``_araddr, m``_awaddr, m``_wstrb; \
+    wire [7:0] m``_arlen, m``_awlen; \
+    wire [2:0] m``_arsize, m``_awsize; \
+    wire [1:0] m``_arlock, m``_awlock, m``_arburst, m``_awburst, m``_rresp, m``_bresp; \
+    wire [511:0] m``_rdata, m``_wdata;
+
+`define KERNEL_PORT(p, m) \
+    .p``_ARVALID(m``_arvalid), .p``_ARREADY(m``_arready), .p``_ARADDR(m``_araddr), .p``_ARLEN(m``_arlen), \
+    .p``_ARSIZE(m``_arsize), .p``_ARBURST(m``_arburst), .p``_ARLOCK(m``_arlock), .p``_ARID(m``_arid), \
+    .p``_RVALID(m``_rvalid), .p``_RREADY(m``_rready), .p``_RDATA(m``_rdata), .p``_RRESP(m``_rresp), \
+    .p``_RLAST(m``_rlast), .p``_RID('0), .p``_RUSER('0), \
+    .p``_AWVALID(m``_awvalid), .p``_AWREADY(m``_awready), .p``_AWADDR(m``_awaddr), .p``_AWLEN(m``_awlen), \
+    .p``_AWSIZE(m``_awsize), .p``_AWBURST(m``_awburst), .p``_AWLOCK(m``_awlock), .p``_AWID(m``_awid), \
+    .p``_WVALID(m``_wvalid), .p``_WREADY(m``_wready), .p``_WDATA(m``_wdata), .p``_WSTRB(m``_wstrb), \
+    .p``_WLAST(m``_wlast), .p``_BVALID(m``_bvalid), .p``_BREADY(m``_bready), .p``_BRESP(m``_bresp), \
+    .p``_BID('0), .p``_BUSER('0)
+
+// what the fault injector leaves alone
+`define MEMORY_SETTINGS(m) \
+    .clk(ap_clk), .rst_n(ap_rst_n), .handle(m``_handle), .latency(m``_latency), .rate(m``_rate), .stalls(m``_stalls), \
+    .arready(m``_arready), .arlen(m``_arlen), .arsize(m``_arsize), .arburst(m``_arburst), \
+    .arlock(|m``_arlock), .arid(m``_arid), .rvalid(m``_rvalid), .rready(m``_rready), \
+    .rdata(m``_rdata), .rresp(m``_rresp), .rlast(m``_rlast), .awready(m``_awready), .awlen(m``_awlen), \
+    .awsize(m``_awsize), .awburst(m``_awburst), .awlock(|m``_awlock), .awid(m``_awid), .wvalid(m``_wvalid), \
+    .wready(m``_wready), .bready(m``_bready), .clear(clear_violations), .violations(m``_violations), \
+    .reads_open(m``_reads_open), .writes_open(m``_writes_open), .most_reads_open(m``_most_reads_open), \
+    .beats_read(m``_beats_read), .beats_written(m``_beats_written)
+
+`define MEMORY(m) \
+    .arvalid(m``_arvalid), .araddr(m``_araddr), .awvalid(m``_awvalid), .awaddr(m``_awaddr), .wdata(m``_wdata), \
+    .wstrb(m``_wstrb), .wlast(m``_wlast), .bvalid(m``_bvalid), .bresp(m``_bresp), `MEMORY_SETTINGS(m)
+
+`define STREAM(s) \
+    .s``_TDATA, .s``_TKEEP, .s``_TLAST, .s``_TVALID, .s``_TREADY
+
+`define STREAM_CHECK(s) \
+    axis_checker u_check_``s ( \
+        .clk(ap_clk), .rst_n(ap_rst_n), .tdata(s``_TDATA), .tkeep(s``_TKEEP), .tlast(s``_TLAST), .tvalid(s``_TVALID), \
+        .tready(s``_TREADY), .clear(clear_violations), .violations(s``_violations));
+
+module kv_dma_tb #(
+    parameter int ADDRESS_BITS = 8  // of the registers
+) (
+    input  wire                    ap_clk,
+    input  wire                    ap_rst_n,
+    input  wire                    clear_violations,
+    input  wire [3:0]              fault,
+    input  wire [15:0]             fault_burst,
+
+    `MEMORY_PORTS(control),
+    `MEMORY_PORTS(near),
+    `MEMORY_PORTS(far),
+    `STREAM_OUT(request_out),
+    `STREAM_IN(frame_in),
+    `STREAM_OUT(frame_out),
+    `STREAM_IN(page_in),
+
+    input  wire                    awvalid,
+    output wire                    awready,
+    input  wire [ADDRESS_BITS-1:0] awaddr,
+    input  wire                    wvalid,
+    output wire                    wready,
+    input  wire [31:0]             wdata,
+    output wire                    bvalid,
+    input  wire                    bready,
+    input  wire                    arvalid,
+    output wire                    arready,
+    input  wire [ADDRESS_BITS-1:0] araddr,
+    output wire                    rvalid,
+    input  wire                    rready,
+    output wire [31:0]             rdata,
+    output wire [6:0]              registers_violations,
+    output wire                    irq,
+
+    // a completion is taken by control memory; one ever was while data was under way
+    output wire                    completion,
+    output logic                   completed_early
+);
+
+    `MEMORY_WIRES(control)
+    `MEMORY_WIRES(near)
+    `MEMORY_WIRES(far)
+    wire [1:0] bresp, rresp;
+
+    kv_dma dut (
+        .ap_clk,
+        .ap_rst_n,
+        `STREAM(request_out),
+        `STREAM(frame_in),
+        `STREAM(frame_out),
+        `STREAM(page_in),
+        `KERNEL_PORT(m_axi_control_memory, control),
+        `KERNEL_PORT(m_axi_near, near),
+        `KERNEL_PORT(m_axi_far, far),
+        .s_axi_control_AWVALID (awvalid),
+        .s_axi_control_AWREADY (awready),
+        .s_axi_control_AWADDR  (awaddr),
+        .s_axi_control_WVALID  (wvalid),
+        .s_axi_control_WREADY  (wready),
+        .s_axi_control_WDATA   (wdata),
+        .s_axi_control_WSTRB   (4'hF),
+        .s_axi_control_BVALID  (bvalid),
+        .s_axi_control_BREADY  (bready),
+        .s_axi_control_BRESP   (bresp),
+        .s_axi_control_ARVALID (arvalid),
+        .s_axi_control_ARREADY (arready),
+        .s_axi_control_ARADDR  (araddr),
+        .s_axi_control_RVALID  (rvalid),
+        .s_axi_control_RREADY  (rready),
+        .s_axi_control_RDATA   (rdata),
+        .s_axi_control_RRESP   (rresp),
+        .interrupt             (irq)
+    );
+
+    checked_memory #(.SEED(1)) u_control (`MEMORY(control));
+    // dma.hpp asks for bursts of at most 64 beats of these
+    checked_memory #(.MAX_BURST(64), .SEED(2)) u_near (`MEMORY(near));
+
+    wire faulty_arvalid, faulty_awvalid, faulty_wlast, faulty_bvalid;
+    wire [63:0] faulty_araddr, faulty_awaddr, faulty_wstrb;
+    wire [511:0] faulty_wdata;
+    wire [1:0] faulty_bresp;
+    axi_fault u_fault (
+        .clk         (ap_clk),
+        .rst_n       (ap_rst_n),
+        .fault,
+        .fault_burst,
+        .in_arvalid  (far_arvalid),
+        .in_araddr   (far_araddr),
+        .in_awvalid  (far_awvalid),
+        .in_awaddr   (far_awaddr),
+        .in_wdata    (far_wdata),
+        .in_wstrb    (far_wstrb),
+        .in_wlast    (far_wlast),
+        .in_wvalid   (far_wvalid),
+        .in_bvalid   (far_bvalid),
+        .in_bresp    (far_bresp),
+        .in_bready   (far_bready),
+        .out_arvalid (faulty_arvalid),
+        .out_araddr  (faulty_araddr),
+        .out_arready (far_arready),
+        .out_awvalid (faulty_awvalid),
+        .out_awaddr  (faulty_awaddr),
+        .out_awready (far_awready),
+        .out_wdata   (faulty_wdata),
+        .out_wstrb   (faulty_wstrb),
+        .out_wlast   (faulty_wlast),
+        .out_wready  (far_wready),
+        .out_bvalid  (faulty_bvalid),
+        .out_bresp   (faulty_bresp)
+    );
+    checked_memory #(.MAX_BURST(64), .SEED(3)) u_far (
+        .arvalid(faulty_arvalid), .araddr(faulty_araddr), .awvalid(faulty_awvalid), .awaddr(faulty_awaddr),
+        .wdata(faulty_wdata), .wstrb(faulty_wstrb), .wlast(faulty_wlast), .bvalid(faulty_bvalid), .bresp(faulty_bresp),
+        `MEMORY_SETTINGS(far)
+    );
+
+    `STREAM_CHECK(request_out)
+    `STREAM_CHECK(frame_in)
+    `STREAM_CHECK(frame_out)
+    `STREAM_CHECK(page_in)
+
+    axil_checker #(.ADDRESS_BITS(ADDRESS_BITS)) u_check_registers (
+        .clk        (ap_clk),
+        .rst_n      (ap_rst_n),
+        .awvalid, .awready, .awaddr,
+        .wvalid, .wready, .wdata, .wstrb(4'hF),
+        .bvalid, .bready, .bresp,
+        .arvalid, .arready, .araddr,
+        .rvalid, .rready, .rdata, .rresp,
+        .clear      (clear_violations),
+        .violations (registers_violations)
+    );
+
+    // For batches of one descriptor: its completion is offered while a write of it still waits for its answer.
+    assign completion = control_wvalid && control_wready;
+    always_ff @(posedge ap_clk) begin
+        if (!ap_rst_n || clear_violations) completed_early <= 1'b0;
+        else if (control_wvalid && (near_writes_open != 0 || far_writes_open != 0)) completed_early <= 1'b1;
+    end
+
+endmodule
+
+`default_nettype wire
