@@ -12,7 +12,9 @@ from speckv.dma.descriptor import BEAT_BYTES, Descriptor, DmaStatus, Op, Segment
 
 from testbench.kv_dma.batches import SEGMENT_COUNTS, Batches
 from testbench.kv_dma.dma_bench import BASES, CHANNELS, COMPLETIONS_AT, HALF_BYTES, STALLS, DmaBench
+from testbench.kv_dma.host_traffic import HostTraffic
 from testbench.lib import cases, pauses
+from testbench.lib.cxl.messages import LINE_BYTES, Drs
 from testbench.lib.host_memory import Response
 from testbench.lib.packets import SORTS
 
@@ -78,7 +80,8 @@ async def memory_stalls(dut, channel: str, pattern: str) -> None:
 
 @cocotb.test()
 @cocotb.parametrize(
-    idle=cases.named(("never", "three_quarters", "bursts", "long_stalls")), back_pressure=cases.named(pauses.BACK_PRESSURE)
+    idle=cases.named(("never", "three_quarters", "bursts", "long_stalls")),
+    back_pressure=cases.named(pauses.BACK_PRESSURE),
 )
 async def codec_stalls(dut, idle: str, back_pressure: str) -> None:
     """The codec takes and gives its beats in every pattern."""
@@ -166,9 +169,9 @@ STATUSES: dict[DmaStatus, list[Change]] = {
     ],
     DmaStatus.HEADER_MISMATCH: [
         *[
-            lambda make, _, name=name, op=op: (
-                lambda made: made._replace(**{name: getattr(made, name) ^ 1}, op=op)
-            )(make.fetch(4, 32))
+            lambda make, _, name=name, op=op: (lambda made: made._replace(**{name: getattr(made, name) ^ 1}, op=op))(
+                make.fetch(4, 32)
+            )
             for name in ("kind", "tokens", "channels", "generation", "namespace", "page_key")
             for op in (Op.FETCH, Op.SCRUB)
         ],
@@ -229,7 +232,9 @@ async def memory_errors(dut, transfer: str, response: str) -> None:
             piece = pieces[int(bench.rng.integers(len(pieces)))]
             beat = piece.offset + BEAT_BYTES * int(bench.rng.integers(piece.bytes // BEAT_BYTES))
             batch = [make.any(), make.any(), victim, make.any(), make.any()]
-            expected, _ = model.run_batch(bench.golden.design, pack_batch(batch), bench.twins["near"], bench.twins["far"])
+            expected, _ = model.run_batch(
+                bench.golden.design, pack_batch(batch), bench.twins["near"], bench.twins["far"]
+            )
             bench.memories[memory].fail(Response[response], beat, beat)
             await bench.begin(pack_batch(batch))
             outcome = await bench.end(len(batch))
@@ -378,4 +383,60 @@ async def everything_mixed(dut, round_: int) -> None:
             for _ in range(int(rng.integers(1, 16)))
         ]
         await bench.run(batch)
+    bench.close()
+
+
+# ----------------------------------------------------------------------------------- a host on the same far memory
+
+
+@cocotb.test()
+@cocotb.parametrize(ways=[1, 2, 3, 16], stalls=cases.named(("never", "bursts")))
+async def host_traffic(dut, ways: int, stalls: str) -> None:
+    """Loads and stores over CXL.mem while batches run: no store is lost, no line torn, no completion early."""
+    bench, make = await opened(dut, latency=120)
+    bench.stall(stalls)
+    # the host may damage frames of later batches, as the model sees, too
+    batches = [[make.any() for _ in range(6)] for _ in range(3)]
+    traffic = HostTraffic(bench, ways, 256 << int(bench.rng.integers(7)))
+    traffic.start()
+    for batch in batches:
+        await traffic.expect(batch)
+        await bench.run(batch)
+    traffic.stop()
+    bench.check_memories()
+    board, host = traffic.scoreboard, traffic.host
+    dut._log.info(
+        "%d loads (%d of new values before their completion), %d stores; %d flits out, %d back, %.1f %% of them lines",
+        board.loads_checked, board.new_values_seen, traffic.stores, host.sent.flits, host.received.flits,
+        50 * (host.sent.efficiency + host.received.efficiency),
+    )  # fmt: skip
+    assert board.loads_checked > 500 and traffic.stores > 100, "the host was hardly there"
+    bench.close()
+
+
+@cocotb.test()
+async def poisoned_frame(dut) -> None:
+    """A line that the host poisons is a READ_ERROR to the engine; written anew, the frame is sound again."""
+    bench, make = await opened(dut)
+    traffic = HostTraffic(bench)
+    batch = [make.fetch(4, 64), make.fetch(8, 64), make.fetch(4, 64)]
+    line = batch[1].far + LINE_BYTES
+    sound = bench.far[line : line + LINE_BYTES].tobytes()
+
+    def access(start: Callable[[], object]) -> object:
+        start()
+        done = [answered for _ in range(10) for answered in traffic.host.step()]
+        assert len(done) == 1
+        return done[0].answer
+
+    access(lambda: traffic.host.store(traffic.address(line), sound, poison=True))
+    await bench.begin(pack_batch(batch))
+    outcome = await bench.end(3)
+    assert outcome.statuses == [DmaStatus.OK, DmaStatus.READ_ERROR, DmaStatus.OK]
+    loaded = access(lambda: traffic.host.load(traffic.address(line)))
+    assert isinstance(loaded, Drs) and loaded.poison
+    access(lambda: traffic.host.store(traffic.address(line), sound))
+    await bench.settle()
+    bench.resynchronise()
+    assert set((await bench.run(batch)).statuses) == {DmaStatus.OK}
     bench.close()
