@@ -11,8 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from testbench.lib import mutants, simulator
 
-#: short tests that between them use all of a kernel
-TESTS = (
+_CODEC_TESTS = (
     "random_pages",
     "special_values/codec=planes",
     "special_values/codec=quant4",
@@ -20,13 +19,30 @@ TESTS = (
     "refused_header/status=BAD_GEOMETRY",
     "stalls/idle=never/back_pressure=long_stalls",
 )
+#: short tests that between them use all of a kernel
+TESTS = {
+    "kv_compress": _CODEC_TESTS,
+    "kv_decompress": _CODEC_TESTS,
+    "kv_dma": (
+        "everything_mixed/round_=0",
+        "segments/count=64",
+        "latency_is_hidden/memory=near",
+        "latency_is_hidden/memory=far",
+        "statuses/status=OUT_OF_RANGE/stalls=never",
+        "statuses/status=HEADER_MISMATCH/stalls=bursts",
+        "memory_stalls/channel=all/pattern=long_stalls",
+        "memory_errors/transfer=fetch reads far/response=SLVERR",
+        "memory_errors/transfer=copy writes far/response=DECERR",
+        "control_errors/where=completions/response=SLVERR",
+    ),
+}
 
 
 def survivors(
-    kernel: str, rtl: Path, count: int, seed: int, tests: tuple[str, ...] = TESTS, report=print
+    kernel: str, rtl: Path, count: int, seed: int, report=print
 ) -> tuple[list[mutants.Mutant], list[mutants.Mutant]]:
     """Mutants of a kernel, and those of them that no test notices. RuntimeError if the original fails."""
-    bench = simulator.BENCHES[kernel]
+    bench, tests = simulator.BENCHES[kernel], TESTS[kernel]
     with tempfile.TemporaryDirectory() as folder:
         made = mutants.write(kernel, rtl, Path(folder), count, seed)
         lived = []
@@ -53,7 +69,7 @@ def survivors(
 def main() -> int:
     """Exit status 0 if every mutant was noticed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernel", choices=["kv_compress", "kv_decompress"])
+    parser.add_argument("kernel", choices=sorted(TESTS))
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn")
     args = parser.parse_args()

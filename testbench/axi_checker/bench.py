@@ -182,7 +182,7 @@ async def lite_rule(dut, rule: str) -> None:
 
 @cocotb.test()
 async def good_traffic(dut) -> None:
-    """Random bursts of both directions, addresses, data and answers as far apart as the rules allow: nothing is told."""
+    """Random bursts both ways, addresses, data and answers as far apart as the rules allow: nothing is told."""
     start(dut)
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     reads, writes = [_burst(rng) for _ in range(40)], [_burst(rng) for _ in range(40)]

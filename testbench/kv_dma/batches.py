@@ -1,7 +1,7 @@
 """Descriptors for kv_dma, with what they read already in memory.
 
-Descriptors of a batch are under way together, so what one reads no other may write (hls/dma.md): pieces are cut from the
-first half of a memory for reads and from the second one for writes, none of them twice in a batch.
+Descriptors of a batch are under way together, so what one reads no other may write (hls/dma.md): pieces are cut from
+the first half of a memory for reads and from the second one for writes, none of them twice in a batch.
 """
 
 from __future__ import annotations

@@ -218,7 +218,9 @@ class DmaBench:
             if not self.dut.irq.value:
                 await with_timeout(RisingEdge(self.dut.irq), timeout_cycles * CLOCK_NS, "ns")
         except SimTimeoutError:
+            self.check_rules()  # a broken rule is the better reason
             raise AssertionError(f"no interrupt within {timeout_cycles} cycles\n  {self.state()}") from None
+        self.check_rules()
         cycles = round((cocotb.utils.get_sim_time("ns") - began) / CLOCK_NS)
         traffic = Traffic(*[await self.read_register(f"{name.upper()}_DATA") for name in Traffic._fields])
         done, failed = [await self.read_register(name) for name in ("DONE_DATA", "FAILED_DATA")]

@@ -1,7 +1,8 @@
 """A host that loads and stores far memory over CXL.mem while kv_dma works there.
 
-The device's memory is the far memory of the bench, as behind a CXL IP: host and engine share its lines. The host keeps to
-lines that the batch does not write, as it has to, and loads those that it does at any time.
+The device's memory is the far memory of the bench, as behind a CXL IP: host and engine share its lines. The host stores
+to lines that the batch neither reads nor writes, as it has to, and loads any line at any time. Contents are shared,
+bandwidth is not.
 """
 
 from __future__ import annotations

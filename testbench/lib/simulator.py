@@ -290,7 +290,8 @@ def run(
     log, results = run_dir / "simulation.log", run_dir / "results.xml"
     chosen = None if tests is None else r"\.(" + "|".join(re.escape(test) for test in tests) + ")$"
     runner = get_runner("verilator")
-    with contextlib.suppress(SystemExit):  # so the runner says that a test failed; the results say which
+    # so the runner says that a test failed, and so that the simulator ended with an error; the results say which
+    with contextlib.suppress(SystemExit, RuntimeError):
         runner.test(
             hdl_toplevel=bench.top,
             hdl_toplevel_lang="verilog",
@@ -303,7 +304,12 @@ def run(
             log_file=log,
             waves=_waves(),
             # registers without a reset start at random, with our seed; 0 would mean the time of day
-            test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed % 0x7FFFFFFE + 1}"],
+            test_args=[
+                "+verilator+rand+reset+2",
+                f"+verilator+seed+{seed % 0x7FFFFFFE + 1}",
+                # a model's own assertion does not end the simulation: the checkers tell, and the bench says of what
+                "+verilator+error+limit+1000000",
+            ],
             plusargs=list(plusargs),
             extra_env=dict(extra_env or {}),
         )

@@ -14,11 +14,12 @@ from testbench.mutate import survivors
 COUNT, MIN_NOTICED = 6, 3
 
 
-def test_mutants_are_noticed() -> None:
+@pytest.mark.parametrize("kernel", ["kv_compress", "kv_dma"])
+def test_mutants_are_noticed(kernel: str) -> None:
     """Most of a fixed draw of mutants fail the bench; the unchanged copy passes."""
-    missing = simulator.missing_rtl(simulator.BENCHES["kv_compress"])
+    missing = simulator.missing_rtl(simulator.BENCHES[kernel])
     if missing:
         pytest.skip(missing)
-    made, lived = survivors("kv_compress", simulator.rtl_folders()[0], COUNT, seed=1)
+    made, lived = survivors(kernel, simulator.rtl_folders()[0], COUNT, seed=1)
     assert len(made) == COUNT
     assert len(made) - len(lived) >= MIN_NOTICED, "survivors:\n" + "\n".join(map(str, lived))

@@ -19,17 +19,19 @@ DATA = Drs(DrsOpcode.MEM_DATA, 0, LINE)
     ("direction", "messages", "slots"),
     [
         (M2S, [READ], ["H5", "", "", ""]),
-        (M2S, [READ] * 5, ["H5", "G4", "G4", "G4", "H5", "", "", ""]),
+        (M2S, [READ] * 3, ["H5", "G4", "", "", "H5", "", "", ""]),  # two requests a flit
         (M2S, [WRITE], ["H4", "G0", "G0", "G0", "", "G0", "", ""]),
         (M2S, [WRITE, READ], ["H4", "G0", "G0", "G0", "H5", "G0", "", ""]),
         (M2S, [READ, WRITE], ["H5", "G5", "G0", "G0", "", "G0", "G0", ""]),
         (M2S, [PARTIAL], ["H4", "G0", "G0", "G0", "", "G0", "G0", ""]),
         (S2M, [DONE], ["H4", "", "", ""]),
-        (S2M, [DONE] * 9, ["H4", "G5", "G5", "G5", "H4", "", "", ""]),
-        (S2M, [DATA], ["H5", "G0", "G0", "G0", "", "G0", "", ""]),
+        (S2M, [DONE] * 3, ["H4", "", "", "", "H4", "", "", ""]),  # two completions a flit
+        (S2M, [DATA], ["H3", "G0", "G0", "G0", "", "G0", "", ""]),
         (S2M, [DATA, DONE], ["H3", "G0", "G0", "G0", "", "G0", "", ""]),
         (S2M, [DATA, DATA], ["H5", "G0", "G0", "G0", "G0", "G0", "G0", "G0", "", "G0", "", ""]),
         (S2M, [DONE, DONE, DATA, DATA, DATA], ["H4", "G6", "G0", "G0", *["G0"] * 8, "", "G0", "G0", ""]),
+        (S2M, [DONE, DATA, DONE, DATA], ["H3", "G0", "G0", "G0", "H3", "G0", "G0", "G0", "", "G0", "G0", ""]),
+        (M2S, [WRITE, WRITE], ["H4", "G0", "G0", "G0", "H4", "G0", "G0", "G0", "", "G0", "G0", ""]),
     ],
 )
 def test_slots(direction: tuple, messages: list[Message], slots: list[str]) -> None:

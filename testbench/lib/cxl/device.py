@@ -1,7 +1,7 @@
 """A CXL.mem device in front of a memory, and a host that loads and stores through it.
 
-The device takes requests in any order that CXL.mem allows (its two request channels are not ordered to each other), and
-answers while the host has credits for it. Its memory is an array that others may write, too: a DMA engine, for instance.
+The device works on requests in any order of its two request channels, which CXL.mem does not order to each other, and
+answers while the host has credits for it. Its memory is an array that others may write too, a DMA engine for instance.
 """
 
 from __future__ import annotations

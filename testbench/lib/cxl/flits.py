@@ -1,11 +1,11 @@
 """What messages cost on a link: flits of 68 bytes, packed slot by slot.
 
-A flit is a protocol ID of 2 bytes, four slots of 16 bytes, and a CRC of 2 bytes. Its first slot begins with the flit's
-header and carries messages only, the others carry messages or 16 bytes of data each. Data follows its message; once a
-whole line waits, the next flit is all data. Byte enables of a partial write take a slot behind its data.
+A flit is a protocol ID of 2 bytes, four slots of 16 bytes, and a CRC of 2 bytes. Its first slot begins with the
+header and carries messages only, the others carry messages or 16 bytes of data each. Data follows its message; when
+more than three slots of it wait, the next flit is all data. Byte enables of a partial write take a slot behind it.
 
-How many messages a slot takes is in the table of slot formats (4.2.3 of the specification; formats with CXL.cache in
-them are used for their CXL.mem part).
+Formats of slots are in 4.2.3 of the specification (those with CXL.cache in them are used for their CXL.mem part), the
+rules and the limits of a flit in 4.2.5.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ SLOTS = 4
 FLIT_BYTES = 2 + SLOTS * SLOT_BYTES + 2
 CHUNKS = LINE_BYTES // SLOT_BYTES
 
-Format = tuple[str, dict[Channel, int]]
-#: formats of the first slot and of the others, by direction: most messages of each channel
 M2S = (Channel.REQ, Channel.RWD)
 S2M = (Channel.NDR, Channel.DRS)
+Format = tuple[str, dict[Channel, int]]
+#: formats of the first slot and of the others, by direction, with the most messages of each channel
 HEADER_FORMATS: dict[tuple[Channel, ...], tuple[Format, ...]] = {
     M2S: (("H4", {Channel.RWD: 1}), ("H5", {Channel.REQ: 1})),
-    S2M: (("H4", {Channel.NDR: 2}), ("H5", {Channel.DRS: 2}), ("H3", {Channel.DRS: 1, Channel.NDR: 1})),
+    S2M: (("H4", {Channel.NDR: 2}), ("H3", {Channel.DRS: 1, Channel.NDR: 1}), ("H5", {Channel.DRS: 2})),
 }
 GENERIC_FORMATS: dict[tuple[Channel, ...], tuple[Format, ...]] = {
     M2S: (("G4", {Channel.REQ: 1}), ("G5", {Channel.RWD: 1})),
-    S2M: (("G5", {Channel.NDR: 2}), ("G6", {Channel.DRS: 3}), ("G4", {Channel.DRS: 1, Channel.NDR: 2})),
+    S2M: (("G5", {Channel.NDR: 2}), ("G4", {Channel.DRS: 1, Channel.NDR: 2}), ("G6", {Channel.DRS: 3})),
 }
+#: most messages of a channel in a flit
+LIMITS = {Channel.REQ: 2, Channel.RWD: 1, Channel.NDR: 2, Channel.DRS: 3}
+_WITH_DATA = (Channel.RWD, Channel.DRS)
 
 
 @dataclass
@@ -93,24 +96,33 @@ class FlitPacker:
         if self._chunks >= CHUNKS:
             self._chunks -= SLOTS
             return Flit(["G0"] * SLOTS)
-        flit = Flit([self._slot(HEADER_FORMATS[self.direction])])
+        left = dict(LIMITS)
+        flit = Flit([self._slot(HEADER_FORMATS[self.direction], left)])
         while len(flit.slots) < SLOTS:
             if self._chunks:
                 self._chunks -= 1
                 flit.slots.append("G0")
             else:
-                flit.slots.append(self._slot(GENERIC_FORMATS[self.direction]))
+                flit.slots.append(self._slot(GENERIC_FORMATS[self.direction], left))
         return flit
 
-    def _slot(self, formats: tuple[Format, ...]) -> str:
-        """Fills a slot with the messages in front, in the first format that takes most of them."""
+    def _slot(self, formats: tuple[Format, ...], left: dict[Channel, int]) -> str:
+        """Fills a slot with the messages in front, in the first format that takes most of them.
+
+        `left` is what the flit may still take; headers of data are in one slot of it only.
+        """
         best, taken = "", 0
         for name, room in formats:
-            count = self._fits(dict(room))
+            count = self._fits({channel: min(most, left[channel]) for channel, most in room.items()})
             if count > taken:
                 best, taken = name, count
-        for _ in range(taken):
-            self._chunks += data_slots(self._waiting.popleft())
+        messages = [self._waiting.popleft() for _ in range(taken)]
+        for message in messages:
+            left[message.channel] -= 1
+            self._chunks += data_slots(message)
+        for message in messages:
+            if message.channel in _WITH_DATA:
+                left[message.channel] = 0
         return best
 
     def _fits(self, room: dict[Channel, int]) -> int:
