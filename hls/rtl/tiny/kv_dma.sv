@@ -217,7 +217,6 @@ module kv_dma_parse(
 
   wire         _GEN;
   wire         _GEN_0;
-  reg  [511:0] entries_sroa_0_01124_r2;
   reg  [15:0]  i_sroa_0_01125_r2;
   reg  [31:0]  left_sroa_0_11127_r2;
   wire         _GEN_1;
@@ -229,22 +228,24 @@ module kv_dma_parse(
   wire         _GEN_2;
   reg          active3;
   reg          valid2_0;
+  reg          valid2_1;
   wire         _GEN_3;
+  wire         _GEN_4;
   reg          active1;
   reg          valid1_0;
   reg          valid1_1;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_4 = active0 & ~valid0_0;
+  wire         _GEN_5 = active0 & ~valid0_0;
   reg          exit0_0;
   reg          exit0_1;
-  wire         _GEN_5 = _GEN_4 & exit0_1;
-  wire         _GEN_6 = valid1_0 & batch_empty_n;
-  wire         _GEN_7 = active1 & ~valid1_0 & ~valid1_1;
+  wire         _GEN_6 = _GEN_5 & exit0_1;
+  wire         _GEN_7 = valid1_0 & batch_empty_n;
+  wire         _GEN_8 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
-  wire         _GEN_8 = _GEN_7 & exit1_0;
+  wire         _GEN_9 = _GEN_8 & exit1_0;
   reg          exit1_1;
-  wire         _GEN_9 = _GEN_7 & exit1_1;
+  wire         _GEN_10 = _GEN_8 & exit1_1;
   reg  [31:0]  ref_tmp45_sroa_0_0_v_r1s1;
   reg  [512:0] batch_r1s1;
   reg          hold_cmp_i539;
@@ -267,69 +268,53 @@ module kv_dma_parse(
   reg  [31:0]  hold_6;
   reg  [575:0] hold_2;
   reg          hold_lnot_i96;
-  wire         _GEN_10 = i_sroa_0_01125_r2[1:0] == 2'h0;
-  wire         _GEN_11 = ~hold_cmp_i285_not & _GEN_10;
-  wire         _GEN_12 = left_sroa_0_11127_r2 == 32'h0;
-  wire         _GEN_13 = _GEN_11 & ~_GEN_12;
-  wire         _GEN_14 =
-    hold_cmp_i674 | hold_cmp_i768 & ~hold_cmp_i674 & hold_cmp_i684_not1152;
-  wire         _GEN_15 = _GEN_14 & ~hold_cmp_i674;
-  wire         _GEN_16 = hold_10 & hold_cmp_i6761086;
-  wire         _GEN_17 = hold_10 & hold_cmp_i674;
-  wire         _GEN_18 = hold_10 & hold_cmp_i684_not1152;
-  wire         _GEN_19 =
-    ~_GEN_15 & _GEN_16 & _GEN_14 | ~_GEN_15 & _GEN_17 & _GEN_14 | ~_GEN_15 & _GEN_18
-    & _GEN_14;
-  wire         _GEN_20 = _GEN_11 & _GEN_12;
-  wire [511:0] _GEN_21 =
-    ~_GEN_10 | hold_cmp_i285_not & _GEN_10
-      ? (~_GEN_10 ? {128'h0, entries_sroa_0_01124_r2[511:128]} : entries_sroa_0_01124_r2)
-      : _GEN_20 ? 512'h0 : batch_dout[511:0];
-  wire [63:0]  _GEN_22 = hold_cmp_i285_not ? hold_conv_i_i734 : _GEN_21[63:0];
-  wire [31:0]  _GEN_23 = hold_cmp_i285_not ? hold_conv_i446 : _GEN_21[95:64];
-  wire [95:0]  _GEN_24 = {_GEN_23, _GEN_22};
-  wire         _GEN_25 =
-    ~_GEN_15 & _GEN_16 & ~_GEN_14 | ~_GEN_15 & _GEN_17 & ~_GEN_14 | ~_GEN_15 & _GEN_18
-    & ~_GEN_14;
-  wire         _GEN_26 = _GEN_16 & _GEN_15 | _GEN_17 & _GEN_15 | _GEN_18 & _GEN_15;
+  wire         _GEN_11 = i_sroa_0_01125_r2[1:0] == 2'h0;
+  wire         _GEN_12 = ~hold_cmp_i285_not & _GEN_11;
+  wire         _GEN_13 = left_sroa_0_11127_r2 == 32'h0;
+  wire         _GEN_14 = _GEN_12 & ~_GEN_13;
+  assign _GEN_4 = valid2_0 & ~(_GEN_14 & ~batch_empty_n) & (~valid2_1 | _GEN_3);
+  reg          or_r2s1;
+  reg  [511:0] entries_sroa_0_1_r2s1;
+  wire [63:0]  _GEN_15 =
+    hold_cmp_i285_not ? hold_conv_i_i734 : entries_sroa_0_1_r2s1[63:0];
+  wire [31:0]  _GEN_16 =
+    hold_cmp_i285_not ? hold_conv_i446 : entries_sroa_0_1_r2s1[95:64];
+  wire [95:0]  _GEN_17 = {_GEN_16, _GEN_15};
+  reg          or_r2s1__1;
+  reg          or_r2s1__2;
   assign _GEN_3 =
-    valid2_0
-    & ~(_GEN_13 & ~batch_empty_n | _GEN_19 & ~to_read_full_n | _GEN_25 & ~to_write_full_n
-        | _GEN_26 & ~to_read_full_n);
-  reg          valid2_1;
-  wire [15:0]  _GEN_27 = i_sroa_0_01125_r2 + 16'h1;
+    valid2_1
+    & ~(or_r2s1 & ~to_read_full_n | or_r2s1__1 & ~to_write_full_n | or_r2s1__2
+        & ~to_read_full_n);
+  reg          valid2_2;
+  wire [15:0]  _GEN_18 = i_sroa_0_01125_r2 + 16'h1;
   reg          active2;
-  reg  [5:0]   ref_tmp90_sroa_0_0_r2s1;
-  reg  [25:0]  ref_tmp90_sroa_0_0_r2s1__1;
   reg  [47:0]  hold_add_i;
   reg  [31:0]  hold_left_sroa_0_2;
   reg          hold_unreadable_1;
-  reg          xor_r2s1;
-  reg          cmp_i310_r2s1;
   reg          hold_27;
-  reg  [5:0]   ref_tmp82_sroa_0_01083_r2s1;
-  reg  [57:0]  ref_tmp82_sroa_0_01083_r2s1__1;
+  reg          cmp_i544_r2s2;
   reg          hold_28;
   reg          valid3_0;
-  wire         _GEN_28 = active3 & ~valid3_0;
+  wire         _GEN_19 = active3 & ~valid3_0;
   reg  [31:0]  hold_extract_t1160;
   reg  [63:0]  hold_extract_t1163;
   reg  [63:0]  hold_storedv_i139_le;
-  wire         _GEN_29 = valid4_0 & (~valid4_1 | _GEN_2);
+  wire         _GEN_20 = valid4_0 & (~valid4_1 | _GEN_2);
   reg          unreadable_0_lcssa_r4s1;
   reg  [7:0]   v20_r4s1;
-  wire [7:0]   _GEN_30 = unreadable_0_lcssa_r4s1 ? 8'h7 : hold_10 ? v20_r4s1 : 8'h1;
+  wire [7:0]   _GEN_21 = unreadable_0_lcssa_r4s1 ? 8'h7 : hold_10 ? v20_r4s1 : 8'h1;
   reg  [6:0]   select_r4s1;
-  reg  [524:0] shl_i904_r4s1;
+  reg          narrow_r4s1;
   assign _GEN_2 = valid4_1 & jobs_full_n;
-  wire         _GEN_31 = active4 & ~valid4_0 & ~valid4_1;
+  wire         _GEN_22 = active4 & ~valid4_0 & ~valid4_1;
   reg          exit4_0;
   reg          exit4_1;
-  wire         _GEN_32 = _GEN_31 & exit4_1;
+  wire         _GEN_23 = _GEN_22 & exit4_1;
   reg  [31:0]  hold_left_sroa_0_1_lcssa;
-  wire         _GEN_33 = valid5_0 & jobs_full_n;
-  wire         _GEN_34 = active5 & ~valid5_0;
-  wire         _GEN_35 = active2 & ~valid2_0 & ~valid2_1;
+  wire         _GEN_24 = valid5_0 & jobs_full_n;
+  wire         _GEN_25 = active5 & ~valid5_0;
+  wire         _GEN_26 = active2 & ~valid2_0 & ~valid2_1 & ~valid2_2;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -338,6 +323,7 @@ module kv_dma_parse(
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_1 <= 1'h0;
+      valid2_2 <= 1'h0;
       valid2_0 <= 1'h0;
       active2 <= 1'h0;
       valid3_0 <= 1'h0;
@@ -350,29 +336,31 @@ module kv_dma_parse(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_4;
-      valid1_1 <= _GEN_6;
-      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
-      active1 <= _GEN_1 | active1 & ~_GEN_7;
-      valid2_1 <= _GEN_3;
-      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_3 & _GEN_27 == hold_spec_select1094);
-      active2 <= _GEN_8 | active2 & ~_GEN_35;
-      valid3_0 <= _GEN_35;
-      active3 <= _GEN_35 | active3 & ~_GEN_28;
-      valid4_1 <= _GEN_29 | valid4_1 & ~_GEN_2;
-      valid4_0 <= _GEN_0 | valid4_0 & ~_GEN_29;
-      active4 <= _GEN_0 | active4 & ~_GEN_31;
-      valid5_0 <= _GEN | valid5_0 & ~_GEN_33;
-      active5 <= _GEN | active5 & ~_GEN_34;
+      active0 <= ap_start | active0 & ~_GEN_5;
+      valid1_1 <= _GEN_7;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_7;
+      active1 <= _GEN_1 | active1 & ~_GEN_8;
+      valid2_1 <= _GEN_4 | valid2_1 & ~_GEN_3;
+      valid2_2 <= _GEN_3;
+      valid2_0 <= _GEN_9 | valid2_0 & ~(_GEN_4 & _GEN_18 == hold_spec_select1094);
+      active2 <= _GEN_9 | active2 & ~_GEN_26;
+      valid3_0 <= _GEN_26;
+      active3 <= _GEN_26 | active3 & ~_GEN_19;
+      valid4_1 <= _GEN_20 | valid4_1 & ~_GEN_2;
+      valid4_0 <= _GEN_0 | valid4_0 & ~_GEN_20;
+      active4 <= _GEN_0 | active4 & ~_GEN_22;
+      valid5_0 <= _GEN | valid5_0 & ~_GEN_24;
+      active5 <= _GEN | active5 & ~_GEN_25;
     end
   end // always_ff @(posedge)
-  assign _GEN_1 = _GEN_5 | _GEN_32;
+  assign _GEN_1 = _GEN_6 | _GEN_23;
   reg  [31:0]  left_sroa_0_01136_r1;
   reg          all_fit_0_in1130_r2;
   reg          all_aligned_01129_r2;
   reg          unreadable_01128_r2;
   reg  [47:0]  sum_sroa_0_01126_off0_r2;
-  assign _GEN_0 = _GEN_9 | _GEN_28;
+  reg  [511:0] entries_sroa_0_01124_r2;
+  assign _GEN_0 = _GEN_10 | _GEN_19;
   reg  [31:0]  pre_sink1159_off0_r4;
   reg  [63:0]  pre_sink1159_off01161_r4;
   reg  [47:0]  sum_sroa_0_0_lcssa_r4;
@@ -380,171 +368,178 @@ module kv_dma_parse(
   reg          unreadable_0_lcssa_r4;
   reg          all_aligned_0_lcssa_r4;
   reg          all_fit_0_in_lcssa_r4;
-  wire         _GEN_36 = batch_beats_arg == 32'h0;
-  wire         _GEN_37 = batch_dout[63:48] == 16'h0;
-  wire         _GEN_38 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
-  wire         _GEN_39 = batch_dout[7:0] == 8'h3;
-  wire         _GEN_40 = batch_dout[7:0] == 8'h4;
-  wire         _GEN_41 =
+  wire         _GEN_27 = batch_beats_arg == 32'h0;
+  wire         _GEN_28 = batch_dout[63:48] == 16'h0;
+  wire         _GEN_29 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
+  wire         _GEN_30 = batch_dout[7:0] == 8'h3;
+  wire         _GEN_31 = batch_dout[7:0] == 8'h4;
+  wire         _GEN_32 =
+    hold_cmp_i674 | hold_cmp_i768 & ~hold_cmp_i674 & hold_cmp_i684_not1152;
+  wire         _GEN_33 = _GEN_32 & ~hold_cmp_i674;
+  wire         _GEN_34 = hold_10 & hold_cmp_i6761086;
+  wire         _GEN_35 = hold_10 & hold_cmp_i674;
+  wire         _GEN_36 = hold_10 & hold_cmp_i684_not1152;
+  wire         _GEN_37 =
     hold_6 == 32'h1 | hold_cmp_i684_not1152
       ? pre_sink1159_off0_r4 == 32'h0
       : hold_2[255:224] == 32'h0;
-  wire         _GEN_42 =
+  wire         _GEN_38 =
     all_fit_0_in_lcssa_r4
     & (hold_cmp_i269 | sum_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1159_off01161_r4[31:0]});
-  wire         _GEN_43 = left_sroa_0_1_lcssa_r4 == 32'h0;
-  wire [575:0] _GEN_44 = {63'h0, batch_dout};
-  wire         _GEN_45 = batch_dout[2:0] == 3'h3;
-  wire [47:0]  _GEN_46 =
-    sum_sroa_0_01126_off0_r2
-    + {16'h0, ref_tmp90_sroa_0_0_r2s1__1, ref_tmp90_sroa_0_0_r2s1};
-  wire [31:0]  _GEN_47 =
-    _GEN_20 | _GEN_13
-      ? (_GEN_20 | batch_dout[512] ? 32'h0 : left_sroa_0_11127_r2 - 32'h1)
+  wire         _GEN_39 = left_sroa_0_1_lcssa_r4 == 32'h0;
+  wire [575:0] _GEN_40 = {63'h0, batch_dout};
+  wire         _GEN_41 = batch_dout[2:0] == 3'h3;
+  wire         _GEN_42 = _GEN_12 & _GEN_13;
+  wire [511:0] _GEN_43 =
+    ~_GEN_11 | hold_cmp_i285_not & _GEN_11
+      ? (~_GEN_11 ? {128'h0, entries_sroa_0_01124_r2[511:128]} : entries_sroa_0_01124_r2)
+      : _GEN_42 ? 512'h0 : batch_dout[511:0];
+  wire [47:0]  _GEN_44 = sum_sroa_0_01126_off0_r2 + {16'h0, _GEN_16};
+  wire [31:0]  _GEN_45 =
+    _GEN_42 | _GEN_14
+      ? (_GEN_42 | batch_dout[512] ? 32'h0 : left_sroa_0_11127_r2 - 32'h1)
       : left_sroa_0_11127_r2;
-  wire         _GEN_48 = _GEN_13 ? batch_dout[512] : unreadable_01128_r2;
-  wire         _GEN_49 = hold_cmp_i269 | ~all_aligned_01129_r2;
-  wire         _GEN_50 =
-    _GEN_49 | ~_GEN_49 & xor_r2s1 ? _GEN_49 & all_aligned_01129_r2 : cmp_i310_r2s1;
-  wire         _GEN_51 =
-    hold_cmp_i269 | ~all_fit_0_in1130_r2
-      ? all_fit_0_in1130_r2
-      : {33'h0, ref_tmp90_sroa_0_0_r2s1__1, ref_tmp90_sroa_0_0_r2s1}
-        + {1'h0,
-           ref_tmp82_sroa_0_01083_r2s1__1,
-           ref_tmp82_sroa_0_01083_r2s1} <= {1'h0, near_bytes_arg};
-  wire         _GEN_52 = _GEN_8 | valid2_1;
-  wire         _GEN_53 = _GEN_8 | _GEN_3;
-  wire [575:0] _GEN_54 = _GEN_44 >> {570'h3, ~_GEN_45, 5'h0};
+  wire         _GEN_46 = _GEN_14 ? batch_dout[512] : unreadable_01128_r2;
+  wire         _GEN_47 = hold_cmp_i269 | ~all_aligned_01129_r2;
+  wire         _GEN_48 =
+    _GEN_47 | ~_GEN_47 & (|(_GEN_15[5:0]))
+      ? _GEN_47 & all_aligned_01129_r2
+      : _GEN_16[5:0] == 6'h0;
+  wire         _GEN_49 =
+    hold_cmp_i269 | ~all_fit_0_in1130_r2 ? all_fit_0_in1130_r2 : cmp_i544_r2s2;
+  wire         _GEN_50 = _GEN_9 | _GEN_3;
+  wire         _GEN_51 = _GEN_9 | _GEN_4;
+  wire [575:0] _GEN_52 = _GEN_40 >> {570'h3, ~_GEN_41, 5'h0};
   always_ff @(posedge clk) begin
     if (valid0_0) begin
-      exit0_0 <= _GEN_36;
-      exit0_1 <= ~_GEN_36;
+      exit0_0 <= _GEN_27;
+      exit0_1 <= ~_GEN_27;
     end
-    if (_GEN_6) begin
+    if (_GEN_7) begin
       exit1_0 <= 1'h1;
       exit1_1 <= 1'h0;
-      ref_tmp45_sroa_0_0_v_r1s1 <= _GEN_54[31:0];
+      ref_tmp45_sroa_0_0_v_r1s1 <= _GEN_52[31:0];
       batch_r1s1 <= batch_dout;
     end
     if (valid1_1)
       hold_cmp_i539 <=
         {33'h0, ref_tmp45_sroa_0_0_v_r1s1}
         + {1'h0, batch_r1s1[191:128]} <= {1'h0, far_bytes_arg};
-    if (_GEN_6) begin
+    if (_GEN_7) begin
       hold_storedv43 <=
-        ~_GEN_38 | _GEN_39 & _GEN_38 ? _GEN_38 : batch_dout[229:224] == 6'h0;
+        ~_GEN_29 | _GEN_30 & _GEN_29 ? _GEN_29 : batch_dout[229:224] == 6'h0;
       hold_storedv <= batch_dout[512];
       hold_spec_select <= ~(batch_dout[512]) ? left_sroa_0_01136_r1 - 32'h1 : 32'h0;
-      hold_cmp_i285_not <= _GEN_37;
+      hold_cmp_i285_not <= _GEN_28;
       hold_conv_i_i734 <= batch_dout[127:64];
       hold_conv_i446 <= batch_dout[223:192];
-      hold_cmp_i269 <= _GEN_40;
+      hold_cmp_i269 <= _GEN_31;
       hold_10 <=
-        batch_dout[47:32] <= {15'h0, _GEN_39}
+        batch_dout[47:32] <= {15'h0, _GEN_30}
         & {batch_dout[63:48], 48'h0} < 64'h40000000000001 & {2'h0, batch_dout[7:0]}
         - 10'h1 < 10'h4;
       hold_cmp_i674 <= batch_dout[2:0] == 3'h1;
-      hold_cmp_i684_not1152 <= _GEN_45;
+      hold_cmp_i684_not1152 <= _GEN_41;
       hold_cmp_i6761086 <= batch_dout[2:0] == 3'h2;
       hold_cmp_i768 <= batch_dout[47:32] == 16'h1;
-      hold_spec_select1094 <= _GEN_37 ? 16'h1 : batch_dout[63:48];
+      hold_spec_select1094 <= _GEN_28 ? 16'h1 : batch_dout[63:48];
       hold_shr_i_i4381112 <= {255'h0, batch_dout[512:192]};
       hold_extract_t <= batch_dout[223:192];
       hold_extract_t1162 <= batch_dout[255:192];
       hold_6 <= {24'h0, batch_dout[7:0]};
-      hold_2 <= _GEN_44;
-      hold_lnot_i96 <= ~_GEN_40;
+      hold_2 <= _GEN_40;
+      hold_lnot_i96 <= ~_GEN_31;
+    end
+    if (_GEN_4) begin
+      or_r2s1 <=
+        ~_GEN_33 & _GEN_34 & _GEN_32 | ~_GEN_33 & _GEN_35 & _GEN_32 | ~_GEN_33 & _GEN_36
+        & _GEN_32;
+      entries_sroa_0_1_r2s1 <= _GEN_43;
+      or_r2s1__1 <=
+        ~_GEN_33 & _GEN_34 & ~_GEN_32 | ~_GEN_33 & _GEN_35 & ~_GEN_32 | ~_GEN_33 & _GEN_36
+        & ~_GEN_32;
+      or_r2s1__2 <= _GEN_34 & _GEN_33 | _GEN_35 & _GEN_33 | _GEN_36 & _GEN_33;
+    end
+    if (_GEN_3)
+      hold_add_i <= _GEN_44;
+    if (_GEN_4) begin
+      hold_left_sroa_0_2 <= _GEN_45;
+      hold_unreadable_1 <= _GEN_46;
     end
     if (_GEN_3) begin
-      ref_tmp90_sroa_0_0_r2s1 <= _GEN_23[5:0];
-      ref_tmp90_sroa_0_0_r2s1__1 <= _GEN_23[31:6];
+      hold_27 <= _GEN_48;
+      cmp_i544_r2s2 <= {33'h0, _GEN_16} + {1'h0, _GEN_15} <= {1'h0, near_bytes_arg};
     end
-    if (valid2_1)
-      hold_add_i <= _GEN_46;
-    if (_GEN_3) begin
-      hold_left_sroa_0_2 <= _GEN_47;
-      hold_unreadable_1 <= _GEN_48;
-      xor_r2s1 <= |(_GEN_22[5:0]);
-      cmp_i310_r2s1 <= _GEN_23[5:0] == 6'h0;
-    end
-    if (valid2_1)
-      hold_27 <= _GEN_50;
-    if (_GEN_3) begin
-      ref_tmp82_sroa_0_01083_r2s1 <= _GEN_22[5:0];
-      ref_tmp82_sroa_0_01083_r2s1__1 <= _GEN_22[63:6];
-    end
-    if (valid2_1)
-      hold_28 <= _GEN_51;
+    if (valid2_2)
+      hold_28 <= _GEN_49;
     if (valid3_0) begin
       hold_extract_t1160 <= hold_shr_i_i4381112[31:0];
       hold_extract_t1163 <= hold_shr_i_i4381112[63:0];
       hold_storedv_i139_le <= {16'h0, hold_add_i};
     end
-    if (_GEN_29) begin
+    if (_GEN_20) begin
       unreadable_0_lcssa_r4s1 <= unreadable_0_lcssa_r4;
       v20_r4s1 <=
-        _GEN_41 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_42 ? 8'h0 : 8'h3) : 8'h2;
+        _GEN_37 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_38 ? 8'h0 : 8'h3) : 8'h2;
       select_r4s1 <= hold_10 & hold_lnot_i96 ? hold_spec_select1094[6:0] : 7'h0;
-      shl_i904_r4s1 <=
-        {1'h0,
-         (_GEN_41 | all_aligned_0_lcssa_r4 & _GEN_42) & ~unreadable_0_lcssa_r4 & hold_10
-           & ~_GEN_41,
-         523'h0};
-      exit4_0 <= _GEN_43;
-      exit4_1 <= ~_GEN_43;
+      narrow_r4s1 <=
+        (_GEN_37 | all_aligned_0_lcssa_r4 & _GEN_38) & ~unreadable_0_lcssa_r4 & hold_10
+        & ~_GEN_37;
+      exit4_0 <= _GEN_39;
+      exit4_1 <= ~_GEN_39;
       hold_left_sroa_0_1_lcssa <= left_sroa_0_1_lcssa_r4;
     end
     if (_GEN_1)
       left_sroa_0_01136_r1 <=
-        _GEN_32 ? hold_left_sroa_0_1_lcssa : _GEN_5 ? batch_beats_arg : 32'h0;
-    if (_GEN_52) begin
-      all_fit_0_in1130_r2 <= _GEN_8 ? hold_cmp_i539 : _GEN_51;
-      all_aligned_01129_r2 <= _GEN_8 ? hold_storedv43 : _GEN_50;
+        _GEN_23 ? hold_left_sroa_0_1_lcssa : _GEN_6 ? batch_beats_arg : 32'h0;
+    if (_GEN_9 | valid2_2)
+      all_fit_0_in1130_r2 <= _GEN_9 ? hold_cmp_i539 : _GEN_49;
+    if (_GEN_50)
+      all_aligned_01129_r2 <= _GEN_9 ? hold_storedv43 : _GEN_48;
+    if (_GEN_51) begin
+      unreadable_01128_r2 <= _GEN_9 ? hold_storedv : _GEN_46;
+      left_sroa_0_11127_r2 <= _GEN_9 ? hold_spec_select : _GEN_45;
     end
-    if (_GEN_53) begin
-      unreadable_01128_r2 <= _GEN_8 ? hold_storedv : _GEN_48;
-      left_sroa_0_11127_r2 <= _GEN_8 ? hold_spec_select : _GEN_47;
-    end
-    if (_GEN_52)
-      sum_sroa_0_01126_off0_r2 <= _GEN_8 ? 48'h0 : _GEN_46;
-    if (_GEN_53) begin
-      i_sroa_0_01125_r2 <= _GEN_8 ? 16'h0 : _GEN_27;
-      entries_sroa_0_01124_r2 <= _GEN_8 ? 512'h0 : _GEN_21;
+    if (_GEN_50)
+      sum_sroa_0_01126_off0_r2 <= _GEN_9 ? 48'h0 : _GEN_44;
+    if (_GEN_51) begin
+      i_sroa_0_01125_r2 <= _GEN_9 ? 16'h0 : _GEN_18;
+      entries_sroa_0_01124_r2 <= _GEN_9 ? 512'h0 : _GEN_43;
     end
     if (_GEN_0) begin
       pre_sink1159_off0_r4 <=
-        _GEN_28 ? hold_extract_t1160 : _GEN_9 ? hold_extract_t : 32'h0;
+        _GEN_19 ? hold_extract_t1160 : _GEN_10 ? hold_extract_t : 32'h0;
       pre_sink1159_off01161_r4 <=
-        _GEN_28 ? hold_extract_t1163 : _GEN_9 ? hold_extract_t1162 : 64'h0;
-      sum_sroa_0_0_lcssa_r4 <= _GEN_28 ? hold_storedv_i139_le[47:0] : 48'h0;
+        _GEN_19 ? hold_extract_t1163 : _GEN_10 ? hold_extract_t1162 : 64'h0;
+      sum_sroa_0_0_lcssa_r4 <= _GEN_19 ? hold_storedv_i139_le[47:0] : 48'h0;
       left_sroa_0_1_lcssa_r4 <=
-        _GEN_28 ? hold_left_sroa_0_2 : _GEN_9 ? hold_spec_select : 32'h0;
-      unreadable_0_lcssa_r4 <= _GEN_28 ? hold_unreadable_1 : _GEN_9 & hold_storedv;
-      all_aligned_0_lcssa_r4 <= _GEN_28 ? hold_27 : _GEN_9 & hold_storedv43;
-      all_fit_0_in_lcssa_r4 <= _GEN_28 ? hold_28 : _GEN_9 & hold_cmp_i539;
+        _GEN_19 ? hold_left_sroa_0_2 : _GEN_10 ? hold_spec_select : 32'h0;
+      unreadable_0_lcssa_r4 <= _GEN_19 ? hold_unreadable_1 : _GEN_10 & hold_storedv;
+      all_aligned_0_lcssa_r4 <= _GEN_19 ? hold_27 : _GEN_10 & hold_storedv43;
+      all_fit_0_in_lcssa_r4 <= _GEN_19 ? hold_28 : _GEN_10 & hold_cmp_i539;
     end
   end // always_ff @(posedge)
-  assign _GEN = _GEN_4 & exit0_0 | _GEN_31 & exit4_0;
-  assign batch_read = _GEN_6 | _GEN_3 & _GEN_13;
-  assign batch_waits = (valid1_0 | valid2_0 & _GEN_13) & ~batch_empty_n;
-  assign jobs_write = _GEN_2 | _GEN_33;
+  assign _GEN = _GEN_5 & exit0_0 | _GEN_22 & exit4_0;
+  assign batch_read = _GEN_7 | _GEN_4 & _GEN_14;
+  assign batch_waits = (valid1_0 | valid2_0 & _GEN_14) & ~batch_empty_n;
+  assign jobs_write = _GEN_2 | _GEN_24;
   assign jobs_din =
     _GEN_2
-      ? {2'h0,
+      ? {1'h0,
+         narrow_r4s1,
          select_r4s1[6:4],
-         _GEN_30[7:4] | select_r4s1[3:0],
-         _GEN_30[3:0],
-         hold_2[511:0]} | shl_i904_r4s1
+         _GEN_21[7:4] | select_r4s1[3:0],
+         _GEN_21[3:0],
+         hold_2[511:0]}
       : 525'h100000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000;
   assign jobs_waits = (valid4_1 | valid5_0) & ~jobs_full_n;
-  assign to_read_write = _GEN_3 & _GEN_19 | _GEN_3 & _GEN_26;
-  assign to_read_din = _GEN_24;
-  assign to_read_waits = (valid2_0 & _GEN_19 | valid2_0 & _GEN_26) & ~to_read_full_n;
-  assign to_write_write = _GEN_3 & _GEN_25;
-  assign to_write_din = _GEN_24;
-  assign to_write_waits = valid2_0 & _GEN_25 & ~to_write_full_n;
-  assign ap_done = _GEN_34;
+  assign to_read_write = _GEN_3 & or_r2s1 | _GEN_3 & or_r2s1__2;
+  assign to_read_din = _GEN_17;
+  assign to_read_waits = (valid2_1 & or_r2s1 | valid2_1 & or_r2s1__2) & ~to_read_full_n;
+  assign to_write_write = _GEN_3 & or_r2s1__1;
+  assign to_write_din = _GEN_17;
+  assign to_write_waits = valid2_1 & or_r2s1__1 & ~to_write_full_n;
+  assign ap_done = _GEN_25;
 endmodule
 
 module kv_dma_source(
@@ -765,7 +760,6 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_13 = _GEN_12 & exit1_2;
   reg          hold_18;
   reg  [25:0]  select_r1s1;
-  reg  [25:0]  select_r1s1__1;
   reg  [31:0]  hold_left_sroa_0_0144314521455;
   reg          hold_cmp_i1601388144114531454;
   reg  [7:0]   hold_conv_i_i841;
@@ -782,30 +776,33 @@ module kv_dma_route_speckv_Design(
     valid2_0 & ~(~hold_18 & ~far_empty_n | hold_18 & ~near_empty_n)
     & (~valid2_1 | _GEN_1);
   reg          xor_r2s1;
-  reg          and_r2s1;
-  wire         _GEN_14 = hold_cmp_i1601388144114531454 | and_r2s1;
-  reg  [7:0]   select_r2s1;
-  reg          cmp_i1128_r2s1;
-  wire         _GEN_15 = _GEN_14 ? select_r2s1[0] : cmp_i1128_r2s1;
-  reg          and_r2s1__1;
-  reg          loadedv42_not1427_r2s1;
   reg          xor_r2s1__1;
-  wire         _GEN_16 =
-    and_r2s1__1
+  reg          and_r2s1;
+  reg          and_r2s1__1;
+  wire         _GEN_14 =
+    hold_cmp_i1601388144114531454 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1);
+  reg  [7:0]   select_r2s1;
+  reg  [32:0]  add_r2s1;
+  wire         _GEN_15 = hold_20 != {31'h0, add_r2s1};
+  wire         _GEN_16 = _GEN_14 ? select_r2s1[0] : _GEN_15;
+  reg          and_r2s1__2;
+  reg          loadedv42_not1427_r2s1;
+  wire         _GEN_17 =
+    and_r2s1__2
     & (loadedv42_not1427_r2s1
          ? ~r_sroa_441382_01425_r2
-         : _GEN_14 ? hold_cmp_i1601388144114531454 : xor_r2s1__1);
-  wire         _GEN_17 = left_sroa_0_11426_r2 == 26'h1;
+         : _GEN_14 ? hold_cmp_i1601388144114531454 : ~_GEN_15);
+  wire         _GEN_18 = left_sroa_0_11426_r2 == 26'h1;
   reg  [576:0] or_i494_r2s1;
-  reg          and_r2s1__2;
+  reg          and_r2s1__3;
   reg  [511:0] beat_sroa_0_0_r2s1;
   assign _GEN_1 =
     valid2_1
-    & ~(xor_r2s1 & ~routed_full_n | _GEN_16 & ~to_decompress_full_n | and_r2s1__2
+    & ~(xor_r2s1 & ~routed_full_n | _GEN_17 & ~to_decompress_full_n | and_r2s1__3
         & ~to_compress_full_n | hold_cmp_i1601388144114531454 & ~copied_full_n);
-  wire         _GEN_18 = active2 & ~valid2_0 & ~valid2_1;
+  wire         _GEN_19 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
-  wire         _GEN_19 = active3 & ~valid3_0;
+  wire         _GEN_20 = active3 & ~valid3_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -828,58 +825,57 @@ module kv_dma_route_speckv_Design(
       valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_6;
       active1 <= _GEN_0 | active1 & ~_GEN_12;
       valid2_1 <= _GEN_2 | valid2_1 & ~_GEN_1;
-      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_17);
-      active2 <= _GEN_13 | active2 & ~_GEN_18;
+      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_18);
+      active2 <= _GEN_13 | active2 & ~_GEN_19;
       valid3_0 <= _GEN;
-      active3 <= _GEN | active3 & ~_GEN_19;
+      active3 <= _GEN | active3 & ~_GEN_20;
     end
   end // always_ff @(posedge)
   reg          exit3_0;
   reg          exit3_1;
-  assign _GEN_0 = _GEN_5 | _GEN_19 & exit3_0;
+  assign _GEN_0 = _GEN_5 | _GEN_20 & exit3_0;
   reg          loadedv42_not1427_r2;
-  wire [511:0] _GEN_20 = ~hold_18 ? far_dout : near_dout;
-  wire         _GEN_21 = hold_20 != {31'h0, {1'h0, _GEN_20[223:192]} + 33'h40};
+  wire [511:0] _GEN_21 = ~hold_18 ? far_dout : near_dout;
   wire         _GEN_22 = jobs_dout[2:0] == 3'h3;
-  wire [575:0] _GEN_23 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
-  wire         _GEN_24 = jobs_dout[47:32] == 16'h1;
-  wire         _GEN_25 = _GEN_22 & _GEN_24;
-  wire         _GEN_26 = _GEN_7 & cmp_i_r1s1;
-  wire         _GEN_27 = _GEN_26 & xor_r1s1__1 | _GEN_26 & xor_r1s1;
-  wire         _GEN_28 = cmp_i_i1440_r1s1 | _GEN_27;
-  wire         _GEN_29 = ~_GEN_27 & ~((_GEN_27 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_28);
-  wire         _GEN_30 = _GEN_7 & _GEN_29;
-  wire         _GEN_31 = ~_GEN_7 & cmp_i_r1s1;
-  wire         _GEN_32 = _GEN_31 & xor_r1s1__1 | _GEN_31 & xor_r1s1;
-  wire         _GEN_33 = jobs_dout[2:0] != 3'h1;
-  wire         _GEN_34 = _GEN_7 & ~_GEN_29;
-  wire         _GEN_35 = _GEN_7 & ~_GEN_28;
+  wire         _GEN_23 = jobs_dout[47:32] == 16'h1;
+  wire         _GEN_24 = _GEN_22 & _GEN_23;
+  wire         _GEN_25 = _GEN_7 & cmp_i_r1s1;
+  wire         _GEN_26 = _GEN_25 & xor_r1s1__1 | _GEN_25 & xor_r1s1;
+  wire         _GEN_27 = cmp_i_i1440_r1s1 | _GEN_26;
+  wire         _GEN_28 = ~_GEN_26 & ~((_GEN_26 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_27);
+  wire         _GEN_29 = _GEN_7 & _GEN_28;
+  wire         _GEN_30 = ~_GEN_7 & cmp_i_r1s1;
+  wire         _GEN_31 = _GEN_30 & xor_r1s1__1 | _GEN_30 & xor_r1s1;
+  wire         _GEN_32 = jobs_dout[2:0] != 3'h1;
+  wire [575:0] _GEN_33 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
+  wire         _GEN_34 = _GEN_7 & ~_GEN_28;
+  wire         _GEN_35 = _GEN_7 & ~_GEN_27;
   always_ff @(posedge clk) begin
     if (_GEN_6) begin
       tobool16_not_r1s1 <= ~(jobs_dout[523]);
-      shr_i_i_i621400_r1s1 <= _GEN_23[31:6];
-      xor_r1s1 <= ~_GEN_24;
-      or_r1s1 <= ~_GEN_33 | _GEN_25;
+      shr_i_i_i621400_r1s1 <= _GEN_33[31:6];
+      xor_r1s1 <= ~_GEN_23;
+      or_r1s1 <= ~_GEN_32 | _GEN_24;
       xor_r1s1__1 <= ~_GEN_22;
       jobs_r1s1 <= jobs_dout;
-      cmp_i_r1s1 <= _GEN_33;
+      cmp_i_r1s1 <= _GEN_32;
       cmp_i156_r1s1 <= _GEN_22;
       cmp_i_i1440_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
-      xor_r1s1__2 <= ~_GEN_33;
+      xor_r1s1__2 <= ~_GEN_32;
     end
     if (_GEN_4)
-      or_r1s2 <= _GEN_29 & xor_r1s1__2 | _GEN_30 & xor_r1s1__1;
+      or_r1s2 <= _GEN_28 & xor_r1s1__2 | _GEN_29 & xor_r1s1__1;
     if (_GEN_6)
-      and_r1s1 <= _GEN_25;
+      and_r1s1 <= _GEN_24;
     if (_GEN_4) begin
-      or_r1s2__1 <= _GEN_30 & xor_r1s1 | and_r1s1 & _GEN_29;
+      or_r1s2__1 <= _GEN_29 & xor_r1s1 | and_r1s1 & _GEN_28;
       jobs_r1s2 <= jobs_r1s1;
-      or_r1s2__2 <= ~_GEN_29 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
-      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_29;
-      cmp_i_i1446_r1s2 <= _GEN_28;
+      or_r1s2__2 <= ~_GEN_28 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
+      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_28;
+      cmp_i_i1446_r1s2 <= _GEN_27;
       or_r1s2__4 <=
-        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_28 | ~_GEN_28
-        & xor_r1s1__2 | _GEN_32;
+        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_27 | ~_GEN_27
+        & xor_r1s1__2 | _GEN_31;
     end
     if (_GEN_3) begin
       exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1446_r1s2;
@@ -887,15 +883,16 @@ module kv_dma_route_speckv_Design(
       exit1_2 <= or_r1s2__4;
     end
     if (_GEN_4)
-      hold_18 <= ~_GEN_32 & ~_GEN_27;
-    if (_GEN_6) begin
-      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : _GEN_23[31:6];
-      select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
-    end
+      hold_18 <= ~_GEN_31 & ~_GEN_26;
+    if (_GEN_6)
+      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
     if (_GEN_4) begin
       hold_left_sroa_0_0144314521455 <=
-        {6'h0, _GEN_32 ? shr_i_i_i621400_r1s1 : _GEN_27 ? select_r1s1 : select_r1s1__1};
-      hold_cmp_i1601388144114531454 <= _GEN_32 | _GEN_27 ? cmp_i156_r1s1 : cmp_i_r1s1;
+        {6'h0,
+         _GEN_31
+           ? shr_i_i_i621400_r1s1
+           : _GEN_26 ? (tobool16_not_r1s1 ? 26'h0 : shr_i_i_i621400_r1s1) : select_r1s1};
+      hold_cmp_i1601388144114531454 <= _GEN_31 | _GEN_26 ? cmp_i156_r1s1 : cmp_i_r1s1;
     end
     if (_GEN_6) begin
       hold_conv_i_i841 <= jobs_dout[23:16];
@@ -911,20 +908,20 @@ module kv_dma_route_speckv_Design(
     end
     if (_GEN_2) begin
       xor_r2s1 <= ~loadedv42_not1427_r2;
+      xor_r2s1__1 <= ~hold_cmp_i1601388144114531454;
       and_r2s1 <=
-        ~hold_cmp_i1601388144114531454
-        & ~(_GEN_20[415:384] == hold_conv_i_i1028 & _GEN_20[71:64] == hold_conv_i_i841
-            & _GEN_20[111:96] == hold_conv_i_i875 & _GEN_20[127:112] == hold_conv_i_i909
-            & _GEN_20[191:160] == hold_conv_i_i313 & _GEN_20[319:256] == hold_conv_i_i943
-            & _GEN_20[383:320] == hold_conv_i_i994);
+        _GEN_21[415:384] == hold_conv_i_i1028 & _GEN_21[71:64] == hold_conv_i_i841
+        & _GEN_21[111:96] == hold_conv_i_i875;
+      and_r2s1__1 <=
+        _GEN_21[127:112] == hold_conv_i_i909 & _GEN_21[191:160] == hold_conv_i_i313
+        & _GEN_21[319:256] == hold_conv_i_i943 & _GEN_21[383:320] == hold_conv_i_i994;
       select_r2s1 <= {7'h0, ~hold_cmp_i1601388144114531454};
-      cmp_i1128_r2s1 <= _GEN_21;
-      and_r2s1__1 <= ~hold_18 & ~hold_cmp_i1601388144114531454;
+      add_r2s1 <= {1'h0, _GEN_21[223:192]} + 33'h40;
+      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1601388144114531454;
       loadedv42_not1427_r2s1 <= loadedv42_not1427_r2;
-      xor_r2s1__1 <= ~_GEN_21;
-      or_i494_r2s1 <= {_GEN_17, 64'hFFFFFFFFFFFFFFFF, _GEN_20};
-      and_r2s1__2 <= hold_18 & ~hold_cmp_i1601388144114531454;
-      beat_sroa_0_0_r2s1 <= _GEN_20;
+      or_i494_r2s1 <= {_GEN_18, 64'hFFFFFFFFFFFFFFFF, _GEN_21};
+      and_r2s1__3 <= hold_18 & ~hold_cmp_i1601388144114531454;
+      beat_sroa_0_0_r2s1 <= _GEN_21;
     end
     if (valid3_0) begin
       exit3_0 <= hold_tobool_not;
@@ -937,16 +934,16 @@ module kv_dma_route_speckv_Design(
     end
     if (_GEN_13 | _GEN_1)
       r_sroa_441382_01425_r2 <=
-        ~_GEN_13 & (loadedv42_not1427_r2s1 ? r_sroa_441382_01425_r2 : _GEN_15);
+        ~_GEN_13 & (loadedv42_not1427_r2s1 ? r_sroa_441382_01425_r2 : _GEN_16);
   end // always_ff @(posedge)
-  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_18;
+  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_19;
   assign jobs_read = _GEN_6;
   assign jobs_waits = valid1_0 & ~jobs_empty_n;
   assign near_read = _GEN_2 & hold_18;
   assign near_waits = valid2_0 & hold_18 & ~near_empty_n;
   assign far_read = _GEN_2 & ~hold_18;
   assign far_waits = valid2_0 & ~hold_18 & ~far_empty_n;
-  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__2;
+  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__3;
   assign to_compress_din =
     _GEN_11
       ? {161'hFFFFFFFFFFFFFFFF000000000008000000000000,
@@ -963,17 +960,17 @@ module kv_dma_route_speckv_Design(
          48'h346564B53}
       : or_i494_r2s1;
   assign to_compress_waits =
-    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;
-  assign to_decompress_write = _GEN_1 & _GEN_16;
+    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__3) & ~to_compress_full_n;
+  assign to_decompress_write = _GEN_1 & _GEN_17;
   assign to_decompress_din = or_i494_r2s1;
-  assign to_decompress_waits = valid2_1 & _GEN_16 & ~to_decompress_full_n;
+  assign to_decompress_waits = valid2_1 & _GEN_17 & ~to_decompress_full_n;
   assign copied_write = _GEN_1 & hold_cmp_i1601388144114531454;
   assign copied_din = beat_sroa_0_0_r2s1;
   assign copied_waits = valid2_1 & hold_cmp_i1601388144114531454 & ~copied_full_n;
   assign routed_write = _GEN_9 | _GEN_1 & xor_r2s1;
-  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_15, 525'h0} | hold_or_i403;
+  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_16, 525'h0} | hold_or_i403;
   assign routed_waits = (valid1_1 & _GEN_8 | valid2_1 & xor_r2s1) & ~routed_full_n;
-  assign ap_done = _GEN_19 & exit3_1;
+  assign ap_done = _GEN_20 & exit3_1;
 endmodule
 
 module kv_dma_sink(
@@ -1037,42 +1034,44 @@ module kv_dma_sink(
   wire         _GEN_2;
   reg          active4;
   reg          valid4_0;
+  reg          valid4_1;
   wire         _GEN_3;
+  wire         _GEN_4;
   reg          active3;
   reg          active2;
   reg          valid2_0;
-  wire         _GEN_4;
+  wire         _GEN_5;
   reg          active1;
   reg          valid1_0;
   reg          valid1_1;
-  wire         _GEN_5;
   wire         _GEN_6;
+  wire         _GEN_7;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_7 = active0 & ~valid0_0;
-  wire         _GEN_8 = routed_dout[2:0] == 3'h3;
-  wire         _GEN_9 = _GEN_8 | ~(routed_dout[523]) | routed_dout[525];
-  wire         _GEN_10 = routed_dout[2:0] == 3'h1;
-  wire         _GEN_11 = ~_GEN_9 & ~_GEN_10;
-  wire         _GEN_12 = ~_GEN_9 & _GEN_10;
-  assign _GEN_6 =
+  wire         _GEN_8 = active0 & ~valid0_0;
+  wire         _GEN_9 = routed_dout[2:0] == 3'h3;
+  wire         _GEN_10 = _GEN_9 | ~(routed_dout[523]) | routed_dout[525];
+  wire         _GEN_11 = routed_dout[2:0] == 3'h1;
+  wire         _GEN_12 = ~_GEN_10 & ~_GEN_11;
+  wire         _GEN_13 = ~_GEN_10 & _GEN_11;
+  assign _GEN_7 =
     valid1_0
-    & ~(~routed_empty_n | _GEN_11 & ~from_decompress_empty_n | _GEN_12
-        & ~from_compress_empty_n) & (~valid1_1 | _GEN_5);
+    & ~(~routed_empty_n | _GEN_12 & ~from_decompress_empty_n | _GEN_13
+        & ~from_compress_empty_n) & (~valid1_1 | _GEN_6);
   reg          v18_r1s1;
   reg          and_r1s1;
   reg          mux_mux1887_r1s1;
   reg          v12_r1s1;
-  wire         _GEN_13 = and_r1s1 ? mux_mux1887_r1s1 : v12_r1s1;
-  wire         _GEN_14 = v18_r1s1 | ~_GEN_13;
-  wire         _GEN_15 = _GEN_5 & ~_GEN_14;
+  wire         _GEN_14 = and_r1s1 ? mux_mux1887_r1s1 : v12_r1s1;
+  wire         _GEN_15 = v18_r1s1 | ~_GEN_14;
+  wire         _GEN_16 = _GEN_6 & ~_GEN_15;
   reg  [525:0] routed_r1s1;
   reg  [31:0]  bytes_sroa_0_0_r1s1;
-  assign _GEN_5 = valid1_1 & ~(~_GEN_14 & ~far_commands_full_n);
-  wire         _GEN_16 = active1 & ~valid1_0 & ~valid1_1;
+  assign _GEN_6 = valid1_1 & ~(~_GEN_15 & ~far_commands_full_n);
+  wire         _GEN_17 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
   reg          exit1_1;
-  wire         _GEN_17 = _GEN_16 & exit1_1;
+  wire         _GEN_18 = _GEN_17 & exit1_1;
   reg          hold_15;
   reg  [7:0]   hold_spec_select1809;
   reg          hold_cmp_i781;
@@ -1080,6 +1079,7 @@ module kv_dma_sink(
   reg  [31:0]  hold_bytes_sroa_0_0;
   reg          hold_18;
   reg  [7:0]   hold_beat_sroa_141639_01718174418711893;
+  reg  [511:0] beat_sroa_0_0171717451869_r1s1;
   reg  [511:0] hold_beat_sroa_0_01717174518691894;
   reg          hold_cmp_i_not;
   reg          hold_or_cond4;
@@ -1094,66 +1094,69 @@ module kv_dma_sink(
   reg  [31:0]  hold_conv_i413;
   reg  [7:0]   hold_storedv_i1044;
   reg          hold_tobool_not;
-  wire         _GEN_18 = _GEN_4 & hold_15;
-  assign _GEN_4 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
-  wire [6:0]   _GEN_19 = i_sroa_0_01848_r2 + 7'h1;
-  wire         _GEN_20 = active2 & ~valid2_0;
+  wire         _GEN_19 = _GEN_5 & hold_15;
+  assign _GEN_5 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
+  wire [6:0]   _GEN_20 = i_sroa_0_01848_r2 + 7'h1;
+  wire         _GEN_21 = active2 & ~valid2_0;
   reg          valid3_0;
-  wire         _GEN_21 = active3 & ~valid3_0;
+  wire         _GEN_22 = active3 & ~valid3_0;
   reg          exit3_0;
-  wire         _GEN_22 = _GEN_21 & exit3_0;
+  wire         _GEN_23 = _GEN_22 & exit3_0;
   reg          exit3_1;
-  wire         _GEN_23 = _GEN_21 & exit3_1;
+  wire         _GEN_24 = _GEN_22 & exit3_1;
   reg  [31:0]  hold_spec_select1846;
   reg          hold_or_cond6;
-  wire         _GEN_24 = ~waiting_01853_r4 & ~hold_cmp_i781;
-  wire         _GEN_25 = _GEN_24 & ~hold_cmp_i_not;
-  wire         _GEN_26 = _GEN_24 & hold_cmp_i_not;
-  wire         _GEN_27 = ~waiting_01853_r4 & hold_cmp_i781;
-  wire [576:0] _GEN_28 = ~hold_cmp_i_not ? from_decompress_dout : from_compress_dout;
-  wire         _GEN_29 = hold_cmp_i781 | waiting_01853_r4;
-  wire         _GEN_30 = _GEN_29 ? beat_sroa_141639_11851_r4 : _GEN_28[576];
-  wire         _GEN_31 = hold_or_cond6 & (hold_cmp_i781 | ~_GEN_30);
-  wire [511:0] _GEN_32 =
-    ~waiting_01853_r4
-      ? (~hold_cmp_i781 ? _GEN_28[511:0] : copied_dout)
-      : beat_sroa_0_11850_r4;
-  assign _GEN_3 =
+  wire         _GEN_25 = ~waiting_01853_r4 & ~hold_cmp_i781;
+  wire         _GEN_26 = _GEN_25 & ~hold_cmp_i_not;
+  wire         _GEN_27 = _GEN_25 & hold_cmp_i_not;
+  wire         _GEN_28 = ~waiting_01853_r4 & hold_cmp_i781;
+  assign _GEN_4 =
     valid4_0
-    & ~(_GEN_25 & ~from_decompress_empty_n | _GEN_26 & ~from_compress_empty_n | _GEN_27
-        & ~copied_empty_n | _GEN_31 & ~near_full_n | ~hold_or_cond4 & ~far_full_n);
-  wire [31:0]  _GEN_33 = left_sroa_0_11852_r4 + 32'h3FFFFFF;
-  wire         _GEN_34 = active4 & ~valid4_0;
+    & ~(_GEN_26 & ~from_decompress_empty_n | _GEN_27 & ~from_compress_empty_n | _GEN_28
+        & ~copied_empty_n) & (~valid4_1 | _GEN_3);
+  wire [576:0] _GEN_29 = ~hold_cmp_i_not ? from_decompress_dout : from_compress_dout;
+  reg          or_cond1817_r4s1;
+  reg          xor_r4s1;
+  reg          xor_r4s1__1;
+  reg  [511:0] loadedv_i1091_r4s1;
+  reg  [511:0] copied_r4s1;
+  wire [511:0] _GEN_30 =
+    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1091_r4s1 : copied_r4s1) : beat_sroa_0_11850_r4;
+  reg          xor_r4s1__2;
+  assign _GEN_3 =
+    valid4_1 & ~(or_cond1817_r4s1 & ~near_full_n | xor_r4s1__2 & ~far_full_n);
+  wire [31:0]  _GEN_31 = left_sroa_0_11852_r4 + 32'h3FFFFFF;
+  wire         _GEN_32 = active4 & ~valid4_0 & ~valid4_1;
   reg  [511:0] hold_answer_sroa_0_1;
-  wire         _GEN_35 = hold_or_cond1808_not & hold_tobool8;
-  wire         _GEN_36 = ~hold_or_cond1808_not & ~hold_cmp_i_not;
-  wire         _GEN_37 = ~hold_tobool8 & ~hold_cmp_i_not;
-  wire         _GEN_38 = _GEN_36 & ~hold_cmp_i781 | _GEN_37 & ~hold_cmp_i781;
-  wire         _GEN_39 = _GEN_35 | _GEN_38;
-  wire [7:0]   _GEN_40 = hold_15 ? hold_spec_select1809 : 8'h0;
-  wire         _GEN_41 = _GEN_36 & hold_cmp_i781 | _GEN_37 & hold_cmp_i781;
-  wire [23:0]  _GEN_42 =
+  wire         _GEN_33 = hold_or_cond1808_not & hold_tobool8;
+  wire         _GEN_34 = ~hold_or_cond1808_not & ~hold_cmp_i_not;
+  wire         _GEN_35 = ~hold_tobool8 & ~hold_cmp_i_not;
+  wire         _GEN_36 = _GEN_34 & ~hold_cmp_i781 | _GEN_35 & ~hold_cmp_i781;
+  wire         _GEN_37 = _GEN_33 | _GEN_36;
+  wire [7:0]   _GEN_38 = hold_15 ? hold_spec_select1809 : 8'h0;
+  wire         _GEN_39 = _GEN_34 & hold_cmp_i781 | _GEN_35 & hold_cmp_i781;
+  wire [23:0]  _GEN_40 =
     ~hold_or_cond1808_not
       ? {answer_sroa_0_0_lcssa_r5[79:72],
          answer_sroa_0_0_lcssa_r5[55:48],
          answer_sroa_0_0_lcssa_r5[87:80]}
       : 24'h0;
-  wire [63:0]  _GEN_43 =
+  wire [63:0]  _GEN_41 =
     ~hold_or_cond1808_not
       ? {answer_sroa_0_0_lcssa_r5[447:416], answer_sroa_0_0_lcssa_r5[255:224]}
       : 64'h0;
-  wire [7:0]   _GEN_44 =
-    (_GEN_41 | ~hold_or_cond1808_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
-    & (~_GEN_41 | hold_0[47:32] == 16'h1)
+  wire [7:0]   _GEN_42 =
+    (_GEN_39 | ~hold_or_cond1808_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
+    & (~_GEN_39 | hold_0[47:32] == 16'h1)
       ? hold_storedv_i1038
       : 8'h0;
-  wire         _GEN_45 = _GEN_2 & ~hold_tobool_not;
-  wire         _GEN_46 = valid5_0 & ~hold_tobool_not;
+  wire         _GEN_43 = _GEN_2 & ~hold_tobool_not;
+  wire         _GEN_44 = valid5_0 & ~hold_tobool_not;
   assign _GEN_2 =
     valid5_0
     & ~(~sunk_full_n | ~hold_tobool_not & ~near_commands_full_n | ~hold_tobool_not
         & ~far_commands_full_n);
-  wire         _GEN_47 = active5 & ~valid5_0;
+  wire         _GEN_45 = active5 & ~valid5_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -1165,6 +1168,7 @@ module kv_dma_sink(
       active2 <= 1'h0;
       valid3_0 <= 1'h0;
       active3 <= 1'h0;
+      valid4_1 <= 1'h0;
       valid4_0 <= 1'h0;
       active4 <= 1'h0;
       valid5_0 <= 1'h0;
@@ -1172,172 +1176,190 @@ module kv_dma_sink(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_7;
-      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_5;
-      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
-      active1 <= _GEN_1 | active1 & ~_GEN_16;
+      active0 <= ap_start | active0 & ~_GEN_8;
+      valid1_1 <= _GEN_7 | valid1_1 & ~_GEN_6;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_7;
+      active1 <= _GEN_1 | active1 & ~_GEN_17;
       valid2_0 <=
-        _GEN_17 | valid2_0 & ~(_GEN_4 & {1'h0, _GEN_19} >= hold_spec_select1809);
-      active2 <= _GEN_17 | active2 & ~_GEN_20;
+        _GEN_18 | valid2_0 & ~(_GEN_5 & {1'h0, _GEN_20} >= hold_spec_select1809);
+      active2 <= _GEN_18 | active2 & ~_GEN_21;
       valid3_0 <= _GEN_0;
-      active3 <= _GEN_0 | active3 & ~_GEN_21;
+      active3 <= _GEN_0 | active3 & ~_GEN_22;
+      valid4_1 <= _GEN_4 | valid4_1 & ~_GEN_3;
       valid4_0 <=
-        _GEN_23 | valid4_0
-        & ~(_GEN_3
+        _GEN_24 | valid4_0
+        & ~(_GEN_4
             & ~(~hold_cmp_i781
-                  ? ~(~waiting_01853_r4 ? _GEN_28[576] : beat_sroa_141639_11851_r4)
-                  : (|(_GEN_33[25:0]))));
-      active4 <= _GEN_23 | active4 & ~_GEN_34;
+                  ? ~(~waiting_01853_r4 ? _GEN_29[576] : beat_sroa_141639_11851_r4)
+                  : (|(_GEN_31[25:0]))));
+      active4 <= _GEN_24 | active4 & ~_GEN_32;
       valid5_0 <= _GEN | valid5_0 & ~_GEN_2;
-      active5 <= _GEN | active5 & ~_GEN_47;
+      active5 <= _GEN | active5 & ~_GEN_45;
     end
   end // always_ff @(posedge)
   reg          exit5_0;
   reg          exit5_1;
-  assign _GEN_1 = _GEN_7 | _GEN_47 & exit5_0;
-  assign _GEN_0 = _GEN_16 & exit1_0 | _GEN_20;
+  assign _GEN_1 = _GEN_8 | _GEN_45 & exit5_0;
+  assign _GEN_0 = _GEN_17 & exit1_0 | _GEN_21;
   reg  [511:0] answer_sroa_0_01849_r4;
-  assign _GEN = _GEN_22 | _GEN_34;
-  wire         _GEN_48 = _GEN_8 & routed_dout[523];
-  wire         _GEN_49 = hold_cmp_i781 ? hold_15 : hold_17;
-  wire         _GEN_50 = _GEN_9 & _GEN_10;
-  wire         _GEN_51 =
-    ~_GEN_9 & ~_GEN_8 | ~_GEN_10 & ~_GEN_8 | _GEN_50
-      ? ~_GEN_50 & routed_dout[2:0] == 3'h2
+  assign _GEN = _GEN_23 | _GEN_32;
+  wire         _GEN_46 = _GEN_9 & routed_dout[523];
+  wire         _GEN_47 = hold_cmp_i781 ? hold_15 : hold_17;
+  wire         _GEN_48 = _GEN_10 & _GEN_11;
+  wire         _GEN_49 =
+    ~_GEN_10 & ~_GEN_9 | ~_GEN_11 & ~_GEN_9 | _GEN_48
+      ? ~_GEN_48 & routed_dout[2:0] == 3'h2
       : routed_dout[47:32] != 16'h1;
-  wire         _GEN_52 = from_compress_dout[87:80] == 8'h0;
-  wire [31:0]  _GEN_53 = from_compress_dout[223:192] + 32'h40;
-  wire         _GEN_54 = _GEN_10 & _GEN_52 & _GEN_53 > routed_dout[255:224];
-  wire         _GEN_55 = _GEN_50 | _GEN_9;
-  wire [31:0]  _GEN_56 =
-    _GEN_55 ? 32'h40 : ~_GEN_10 ? from_decompress_dout[223:192] + 32'h40 : _GEN_53;
-  wire [31:0]  _GEN_57 = _GEN_10 ? _GEN_56 : routed_dout[223:192];
-  wire         _GEN_58 = ~_GEN_9 & ~_GEN_50;
-  wire [511:0] _GEN_59 = hold_cmp_i_not ? answer_sroa_0_01849_r4 : _GEN_32;
-  wire         _GEN_60 = ~_GEN_51 | routed_dout[522:516] == 7'h0;
+  wire         _GEN_50 = from_compress_dout[87:80] == 8'h0;
+  wire [31:0]  _GEN_51 = from_compress_dout[223:192] + 32'h40;
+  wire         _GEN_52 = _GEN_11 & _GEN_50 & _GEN_51 > routed_dout[255:224];
+  wire [31:0]  _GEN_53 =
+    _GEN_48 | _GEN_10
+      ? 32'h40
+      : ~_GEN_11 ? from_decompress_dout[223:192] + 32'h40 : _GEN_51;
+  wire [31:0]  _GEN_54 = _GEN_11 ? _GEN_53 : routed_dout[223:192];
+  wire         _GEN_55 = ~_GEN_10 & ~_GEN_48;
+  wire         _GEN_56 = hold_cmp_i781 | waiting_01853_r4;
+  wire         _GEN_57 = _GEN_56 ? beat_sroa_141639_11851_r4 : _GEN_29[576];
+  wire [511:0] _GEN_58 = hold_cmp_i_not ? answer_sroa_0_01849_r4 : _GEN_30;
+  wire         _GEN_59 = ~_GEN_49 | routed_dout[522:516] == 7'h0;
   always_ff @(posedge clk) begin
-    if (_GEN_6) begin
-      v18_r1s1 <= _GEN_51;
-      and_r1s1 <= _GEN_50;
-      mux_mux1887_r1s1 <= _GEN_48;
+    if (_GEN_7) begin
+      v18_r1s1 <= _GEN_49;
+      and_r1s1 <= _GEN_48;
+      mux_mux1887_r1s1 <= _GEN_46;
       v12_r1s1 <=
-        ~_GEN_9
-          ? ~(_GEN_54 | routed_dout[2:0] == 3'h4 | (~_GEN_10 | _GEN_10 & ~_GEN_52)
-              & (_GEN_10 | from_decompress_dout[576]))
-          : _GEN_48;
+        ~_GEN_10
+          ? ~(_GEN_52 | routed_dout[2:0] == 3'h4 | (~_GEN_11 | _GEN_11 & ~_GEN_50)
+              & (_GEN_11 | from_decompress_dout[576]))
+          : _GEN_46;
       routed_r1s1 <= routed_dout;
-      bytes_sroa_0_0_r1s1 <= _GEN_57;
-      exit1_0 <= _GEN_60;
-      exit1_1 <= ~_GEN_60;
+      bytes_sroa_0_0_r1s1 <= _GEN_54;
+      exit1_0 <= _GEN_59;
+      exit1_1 <= ~_GEN_59;
     end
-    if (_GEN_5)
-      hold_15 <= _GEN_13;
-    if (_GEN_6) begin
-      hold_spec_select1809 <= {1'h0, _GEN_51 ? routed_dout[522:516] : 7'h0};
-      hold_cmp_i781 <= _GEN_8;
-      hold_17 <= ~_GEN_50 & ~_GEN_9;
-      hold_bytes_sroa_0_0 <= _GEN_57;
-      hold_18 <= _GEN_51;
+    if (_GEN_6)
+      hold_15 <= _GEN_14;
+    if (_GEN_7) begin
+      hold_spec_select1809 <= {1'h0, _GEN_49 ? routed_dout[522:516] : 7'h0};
+      hold_cmp_i781 <= _GEN_9;
+      hold_17 <= ~_GEN_48 & ~_GEN_10;
+      hold_bytes_sroa_0_0 <= _GEN_54;
+      hold_18 <= _GEN_49;
       hold_beat_sroa_141639_01718174418711893 <=
         {7'h0,
-         _GEN_58 & (~_GEN_10 ? from_decompress_dout[576] : from_compress_dout[576])};
-      hold_beat_sroa_0_01717174518691894 <=
-        _GEN_55
-          ? 512'h0
-          : ~_GEN_10 ? from_decompress_dout[511:0] : from_compress_dout[511:0];
-      hold_cmp_i_not <= _GEN_10;
+         _GEN_55 & (~_GEN_11 ? from_decompress_dout[576] : from_compress_dout[576])};
+      beat_sroa_0_0171717451869_r1s1 <=
+        ~_GEN_10
+          ? (~_GEN_11 ? from_decompress_dout[511:0] : from_compress_dout[511:0])
+          : 512'h0;
     end
-    if (_GEN_5)
-      hold_or_cond4 <= _GEN_14;
-    if (_GEN_6) begin
-      hold_or_cond1808_not <= _GEN_9;
+    if (_GEN_6)
+      hold_beat_sroa_0_01717174518691894 <=
+        and_r1s1 ? 512'h0 : beat_sroa_0_0171717451869_r1s1;
+    if (_GEN_7)
+      hold_cmp_i_not <= _GEN_11;
+    if (_GEN_6)
+      hold_or_cond4 <= _GEN_15;
+    if (_GEN_7) begin
+      hold_or_cond1808_not <= _GEN_10;
       hold_loadedv_i1023 <= routed_dout;
       hold_0 <= {50'h0, routed_dout};
       hold_shr_i10301818 <= {562'h0, routed_dout[525:512]};
-      hold_16 <= _GEN_58 & _GEN_54;
+      hold_16 <= _GEN_55 & _GEN_52;
       hold_tobool8 <= ~(routed_dout[523]);
       hold_storedv_i1038 <= {1'h0, routed_dout[522:516]};
-      hold_conv_i2831720174318731892 <= _GEN_56;
+      hold_conv_i2831720174318731892 <= _GEN_53;
       hold_conv_i413 <= routed_dout[223:192];
       hold_storedv_i1044 <= {7'h0, routed_dout[524]};
       hold_tobool_not <= ~(routed_dout[524]);
     end
     if (valid3_0) begin
-      exit3_0 <= ~_GEN_49;
-      exit3_1 <= _GEN_49;
+      exit3_0 <= ~_GEN_47;
+      exit3_1 <= _GEN_47;
       hold_spec_select1846 <=
         {6'h0, hold_cmp_i781 & hold_15 ? hold_bytes_sroa_0_0[31:6] : 26'h0};
       hold_or_cond6 <= hold_15 & hold_18;
     end
+    if (_GEN_4) begin
+      or_cond1817_r4s1 <= hold_or_cond6 & (hold_cmp_i781 | ~_GEN_57);
+      xor_r4s1 <= ~hold_cmp_i781;
+      xor_r4s1__1 <= ~waiting_01853_r4;
+      loadedv_i1091_r4s1 <= _GEN_29[511:0];
+      copied_r4s1 <= copied_dout;
+      xor_r4s1__2 <= ~hold_or_cond4;
+    end
     if (_GEN_3)
-      hold_answer_sroa_0_1 <= _GEN_59;
+      hold_answer_sroa_0_1 <= _GEN_58;
     if (_GEN_2) begin
       exit5_0 <= hold_tobool_not;
       exit5_1 <= ~hold_tobool_not;
     end
-    if (_GEN_17 | _GEN_4)
-      i_sroa_0_01848_r2 <= _GEN_17 ? 7'h0 : _GEN_19;
-    if (_GEN_23 | _GEN_3) begin
-      waiting_01853_r4 <= _GEN_23 & hold_17;
+    if (_GEN_18 | _GEN_5)
+      i_sroa_0_01848_r2 <= _GEN_18 ? 7'h0 : _GEN_20;
+    if (_GEN_24 | _GEN_4) begin
+      waiting_01853_r4 <= _GEN_24 & hold_17;
       left_sroa_0_11852_r4 <=
-        _GEN_23 ? hold_spec_select1846 : {_GEN_29 ? 6'h0 : _GEN_33[31:26], _GEN_33[25:0]};
+        _GEN_24 ? hold_spec_select1846 : {_GEN_56 ? 6'h0 : _GEN_31[31:26], _GEN_31[25:0]};
       beat_sroa_141639_11851_r4 <=
-        _GEN_23 ? hold_beat_sroa_141639_01718174418711893[0] : _GEN_30;
-      beat_sroa_0_11850_r4 <= _GEN_23 ? hold_beat_sroa_0_01717174518691894 : _GEN_32;
-      answer_sroa_0_01849_r4 <= _GEN_23 ? hold_beat_sroa_0_01717174518691894 : _GEN_59;
+        _GEN_24 ? hold_beat_sroa_141639_01718174418711893[0] : _GEN_57;
+    end
+    if (_GEN_24 | _GEN_3) begin
+      beat_sroa_0_11850_r4 <= _GEN_24 ? hold_beat_sroa_0_01717174518691894 : _GEN_30;
+      answer_sroa_0_01849_r4 <= _GEN_24 ? hold_beat_sroa_0_01717174518691894 : _GEN_58;
     end
     if (_GEN)
       answer_sroa_0_0_lcssa_r5 <=
-        _GEN_34
+        _GEN_32
           ? hold_answer_sroa_0_1
-          : _GEN_22 ? hold_beat_sroa_0_01717174518691894 : 512'h0;
+          : _GEN_23 ? hold_beat_sroa_0_01717174518691894 : 512'h0;
   end // always_ff @(posedge)
-  assign routed_read = _GEN_6;
+  assign routed_read = _GEN_7;
   assign routed_waits = valid1_0 & ~routed_empty_n;
-  assign segments_read = _GEN_4;
+  assign segments_read = _GEN_5;
   assign segments_waits = valid2_0 & ~segments_empty_n;
-  assign from_compress_read = _GEN_6 & _GEN_12 | _GEN_3 & _GEN_26;
+  assign from_compress_read = _GEN_7 & _GEN_13 | _GEN_4 & _GEN_27;
   assign from_compress_waits =
-    (valid1_0 & _GEN_12 | valid4_0 & _GEN_26) & ~from_compress_empty_n;
-  assign from_decompress_read = _GEN_6 & _GEN_11 | _GEN_3 & _GEN_25;
+    (valid1_0 & _GEN_13 | valid4_0 & _GEN_27) & ~from_compress_empty_n;
+  assign from_decompress_read = _GEN_7 & _GEN_12 | _GEN_4 & _GEN_26;
   assign from_decompress_waits =
-    (valid1_0 & _GEN_11 | valid4_0 & _GEN_25) & ~from_decompress_empty_n;
-  assign copied_read = _GEN_3 & _GEN_27;
-  assign copied_waits = valid4_0 & _GEN_27 & ~copied_empty_n;
-  assign near_commands_write = _GEN_18 | _GEN_45;
+    (valid1_0 & _GEN_12 | valid4_0 & _GEN_26) & ~from_decompress_empty_n;
+  assign copied_read = _GEN_4 & _GEN_28;
+  assign copied_waits = valid4_0 & _GEN_28 & ~copied_empty_n;
+  assign near_commands_write = _GEN_19 | _GEN_43;
   assign near_commands_din =
-    _GEN_18 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
-  assign near_commands_waits = (valid2_0 & hold_15 | _GEN_46) & ~near_commands_full_n;
-  assign near_write = _GEN_3 & _GEN_31;
-  assign near_din = _GEN_32;
-  assign near_waits = valid4_0 & _GEN_31 & ~near_full_n;
-  assign far_commands_write = _GEN_15 | _GEN_45;
+    _GEN_19 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
+  assign near_commands_waits = (valid2_0 & hold_15 | _GEN_44) & ~near_commands_full_n;
+  assign near_write = _GEN_3 & or_cond1817_r4s1;
+  assign near_din = _GEN_30;
+  assign near_waits = valid4_1 & or_cond1817_r4s1 & ~near_full_n;
+  assign far_commands_write = _GEN_16 | _GEN_43;
   assign far_commands_din =
-    _GEN_15
+    _GEN_16
       ? {1'h0, bytes_sroa_0_0_r1s1, routed_r1s1[191:128]}
       : 97'h1000000000000000000000000;
-  assign far_commands_waits = (valid1_1 & ~_GEN_14 | _GEN_46) & ~far_commands_full_n;
-  assign far_write = _GEN_3 & ~hold_or_cond4;
-  assign far_din = _GEN_32;
-  assign far_waits = valid4_0 & ~hold_or_cond4 & ~far_full_n;
+  assign far_commands_waits = (valid1_1 & ~_GEN_15 | _GEN_44) & ~far_commands_full_n;
+  assign far_write = _GEN_3 & xor_r4s1__2;
+  assign far_din = _GEN_30;
+  assign far_waits = valid4_1 & xor_r4s1__2 & ~far_full_n;
   assign sunk_write = _GEN_2;
   assign sunk_din =
     {hold_storedv_i1044[0],
      hold_15 ? hold_bytes_sroa_0_0 : 32'h0,
-     _GEN_39 ? (_GEN_35 ? 32'h0 : hold_0[255:224]) : hold_conv_i413,
+     _GEN_37 ? (_GEN_33 ? 32'h0 : hold_0[255:224]) : hold_conv_i413,
      hold_15 & ~hold_18,
-     _GEN_40[7] | (_GEN_38 | _GEN_41) & (_GEN_38 | hold_0[47:32] != 16'h1),
-     _GEN_40[6:1],
-     _GEN_40[0] | _GEN_44[7],
-     _GEN_44[6:0],
+     _GEN_38[7] | (_GEN_36 | _GEN_39) & (_GEN_36 | hold_0[47:32] != 16'h1),
+     _GEN_38[6:1],
+     _GEN_38[0] | _GEN_42[7],
+     _GEN_42[6:0],
      320'h0,
-     _GEN_39
-       ? (_GEN_35 ? 120'h0 : {_GEN_43, hold_0[255:224], _GEN_42})
-       : {_GEN_43,
-          _GEN_41
+     _GEN_37
+       ? (_GEN_33 ? 120'h0 : {_GEN_41, hold_0[255:224], _GEN_40})
+       : {_GEN_41,
+          _GEN_39
             ? hold_0[223:192]
             : hold_or_cond1808_not ? 32'h0 : hold_conv_i2831720174318731892,
-          _GEN_42},
+          _GEN_40},
      4'h0,
      ~(hold_loadedv_i1023[525])
        ? (hold_16
@@ -1348,7 +1370,7 @@ module kv_dma_sink(
        : 4'h5,
      hold_0[511:448]};
   assign sunk_waits = valid5_0 & ~sunk_full_n;
-  assign ap_done = _GEN_47 & exit5_1;
+  assign ap_done = _GEN_45 & exit5_1;
 endmodule
 
 module kv_dma_complete(
