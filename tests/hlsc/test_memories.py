@@ -80,6 +80,24 @@ def instances(text: str, module: str) -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.parametrize(
+    "body, forwards",
+    [("m[x & 15] = x; out.write(m[y & 15]);", True), ("if (x & 1) m[y & 15] = x; else out.write(m[y & 15]);", False)],
+    ids=["one iteration does both", "no iteration does both"],
+)
+def test_only_a_word_that_is_read_as_it_is_written_is_forwarded(body: str, forwards: bool) -> None:
+    """Forwarding costs a multiplexer of a whole word; an access that is in the other branch needs none."""
+    kernel = compile_body(f"""
+static unsigned m[16];
+for (int i = 0; i < 64; i++) {{
+#pragma HLS pipeline II=1
+  unsigned x = in.read(), y = x >> 4;
+  {body}
+}}""")
+    found = re.findall(r"\.forward\s*\((.*)\)", kernel.files["k.sv"])
+    assert len(found) == 1 and (found[0] != "1'h0") == forwards
+
+
 def test_memories_are_instances_of_the_proved_library() -> None:
     kernel = compile_body(BODY, IMAGES)
     assert {"hlsc_ram.sv", "hlsc_rom.sv", "hlsc_fifo.sv"} < set(kernel.files)

@@ -2,11 +2,11 @@
 //
 //   inspect ─> admit ─> (rotate) ─> measure ══ page ════════════> encode ─ pieces ─> seal ══ payload ══> emit
 //                           ║          └─ ranges ─> fit ─ rows ──┘ ║                  │                   │
-//                           ╚══════════ original ══════════════════╝                  └── sealed header ──┘
+//                           ╚══════════ originals ═════════════════╝                  └── sealed header ──┘
 //
 // Every process handles one packet per call and one beat per cycle; its loop is the whole process, so the next packet
 // follows without a gap. A page waits in `page` until it is measured and fitted, its payload waits in `payload` until
-// its CRC is known: the FIFOs that hold pages (`original` holds what a rotated page was, in case it becomes raw).
+// its CRC is known: the FIFOs that hold pages (`originals` holds it as it came, in designs that rotate).
 #pragma once
 
 #include "admit.hpp"

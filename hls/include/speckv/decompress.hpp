@@ -1,8 +1,8 @@
 // kv_decompress: frame in, raw page and answer out.
 //
-//   inspect ─> admit ─ payload ─> sections ─ words ─> unpack ─ pieces ─> decode ─> (unrotate) ─> scale ─> deliver
-//                 │                   └─────────── rows ─────────────────┘                                          │
-//                 └─ header, verdict ───────────────────────────────────────────────────────────────────────────────┘
+//   inspect ─> admit ─ payload ─> sections ─ words ─> unpack ─ pieces ─> decode ─> scale ─> deliver
+//                 │                   └─────────── rows ────────────────────┘                  │
+//                 └─ header, verdict ──────────────────────────────────────────────────────────┘
 #pragma once
 
 #include "decode.hpp"
