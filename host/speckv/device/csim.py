@@ -39,8 +39,9 @@ DEFINED = "-Wl,-z,defs"
 # such a build also counts what it covers, for libFuzzer
 SANITIZERS: dict[str, tuple[str, ...]] = {
     "undefined": ("-fsanitize=undefined", "-fsanitize-trap=undefined"),
-    "memory": ("-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-}
+    "memory": ("-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+               "-fno-sanitize-trap=all"),
+}  # fmt: skip
 COVERAGE_FLAGS = ("-fsanitize=fuzzer-no-link",)
 AP_TYPES_FLAGS = ("-fno-sanitize=shift-base",)  # AMD's headers extend signs by shifting negative numbers to the left
 
