@@ -28,12 +28,14 @@ TESTS = {
         "segments/count=64",
         "latency_is_hidden/memory=near",
         "latency_is_hidden/memory=far",
+        "statuses/status=BAD_OP/stalls=never",
         "statuses/status=OUT_OF_RANGE/stalls=never",
         "statuses/status=HEADER_MISMATCH/stalls=bursts",
         "memory_stalls/channel=all/pattern=long_stalls",
         "memory_errors/transfer=fetch reads far/response=SLVERR",
         "memory_errors/transfer=copy writes far/response=DECERR",
-        "control_errors/where=completions/response=SLVERR",
+        "batch_errors/response=DECERR/stalls=never",
+        "completion_errors/response=SLVERR",
     ),
 }
 

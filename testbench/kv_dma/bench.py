@@ -21,6 +21,7 @@ from testbench.lib.packets import SORTS
 SIZES_BEATS = (1, 2, 31, 63, 64, 65, 127, 128, 129)
 BEATS_OF_A_PAGE = (0, 1, 31, 63)  # of 4 KB
 ERRORS = cases.named(("SLVERR", "DECERR"))
+BATCH_BLOCK_BEATS = 64  # of the batch, which are read together
 MIN_READS_OPEN = 16  # what hides a link's latency, says the kernel's plan
 
 
@@ -265,24 +266,49 @@ def _written(descriptor: Descriptor, memory: str) -> tuple[Segment, ...]:
 
 
 @cocotb.test()
-@cocotb.parametrize(where=cases.named(("batch", "completions")), response=ERRORS)
-async def control_errors(dut, where: str, response: str) -> None:
-    """Errors of the batch's or the completions' memory add to `failed`, and the next run is whole again."""
+@cocotb.parametrize(response=ERRORS)
+async def completion_errors(dut, response: str) -> None:
+    """Completions that do not arrive are counted, whatever their descriptors came to; the next run is whole again."""
     bench, make = await opened(dut)
-    first, last = (0, COMPLETIONS_AT - 1) if where == "batch" else (COMPLETIONS_AT, len(bench.control) - 1)
     batch = [make.scrub(2, 32) for _ in range(4)]
-    bench.memories["control"].fail(Response[response], first, last)
-    if where == "batch":  # a batch of garbage: it moves nothing, the poison of an unread beat is no operation
-        await bench.begin(pack_batch(batch)[:1])
-        outcome = await bench.end(1)
-        assert outcome.failed == outcome.done + 1
-    else:
-        await bench.begin(pack_batch(batch))
-        outcome = await bench.end(len(batch))
-        assert (outcome.done, outcome.failed) == (len(batch), len(batch))
+    bench.memories["control"].fail(Response[response], COMPLETIONS_AT)
+    await bench.begin(pack_batch(batch))
+    outcome = await bench.end(len(batch))
+    assert (outcome.done, outcome.failed) == (len(batch), len(batch))
     await bench.settle()
     bench.check_memories()
     bench.memories["control"].fail(Response.OKAY)
+    await bench.run(make.batch(4))
+    bench.close()
+
+
+@cocotb.test()
+@cocotb.parametrize(response=ERRORS, stalls=cases.named(("never", "bursts")))
+async def batch_errors(dut, response: str, stalls: str) -> None:
+    """A beat of the batch cannot be read: what lies in blocks before it is done, and the run ends with a READ_ERROR."""
+    bench, make = await opened(dut)
+    bench.stall(stalls)
+    for _ in range(4):
+        make.begin()
+        batch = [make.copy(64, bool(index % 2), count=int(bench.rng.integers(1, 9))) for index in range(60)]
+        packed = pack_batch(batch)
+        beat = int(bench.rng.integers(len(packed)))
+        readable = beat - beat % BATCH_BLOCK_BEATS
+        ends = np.cumsum([len(pack_batch([made])) for made in batch])
+        whole = int(np.searchsorted(ends, readable, "right"))
+        cut = whole < len(batch) and readable > (ends[whole - 1] if whole else 0)  # in its segments
+        twins = bench.twins
+        expected, traffic = model.run_batch(bench.golden.design, packed[: ends[whole - 1] if whole else 0], **twins)
+        bench.memories["control"].fail(Response[response], BEAT_BYTES * beat, BEAT_BYTES * beat)
+        await bench.begin(packed)
+        outcome = await bench.end(whole + 1)
+        bench.memories["control"].fail(Response.OKAY)
+        assert np.array_equal(outcome.completions[:whole], expected)
+        last = outcome.completions[whole]
+        assert (last["status"], last["cookie"]) == (DmaStatus.READ_ERROR, batch[whole].cookie if cut else 0)
+        assert (outcome.done, outcome.failed, outcome.traffic) == (whole + 1, 1, traffic)
+        bench.check_memories()
+        await bench.settle()
     await bench.run(make.batch(4))
     bench.close()
 

@@ -87,6 +87,7 @@ class DmaBench:
         self.twins = {"near": self.near.copy(), "far": self.far.copy()}
         self._map = self._register_map()
         self.registers = AxiLiteManager(dut, dut.ap_clk, CLOCK_NS, self.rng.spawn(1)[0])
+        self._streams: list[StreamSink | StreamSource] = []
         self._link("request_out", "frame_in", self.golden.compress)
         self._link("frame_out", "page_in", self.golden.decompress)
 
@@ -102,7 +103,7 @@ class DmaBench:
         source = StreamSource(dut, back, dut.ap_clk, steps)
         longest = 2 * HALF_BYTES // BEAT_BYTES + 1
         sink = StreamSink(dut, out, dut.ap_clk, steps, lambda packet: source.send(answer(packet)), longest)
-        self._streams = [*getattr(self, "_streams", []), sink, source]
+        self._streams += [sink, source]
 
     # --- the run
 
