@@ -16,6 +16,24 @@ _PAGE_BEATS = 4096 // BEAT_BYTES  # what no burst crosses
 SEGMENT_COUNTS = (0, 1, 2, 3, 4, 5, 8, 63, 64)
 
 
+async def opened(dut, **link: int) -> tuple[DmaBench, Batches]:
+    """A bench that has started, and its maker of batches."""
+    bench = DmaBench(dut)
+    await bench.start(**link)
+    return bench, Batches(bench)
+
+
+def written(descriptor: Descriptor, memory: str) -> tuple[Segment, ...]:
+    """The pieces of a memory that a descriptor may write."""
+    to_far = descriptor.op == Op.OFFLOAD or (descriptor.op == Op.COPY and descriptor.flags)
+    if memory == "far":
+        room = descriptor.raw_bytes if descriptor.op == Op.COPY else descriptor.frame_bytes
+        return (Segment(descriptor.far, room),) if to_far else ()
+    if to_far or descriptor.op == Op.SCRUB:
+        return ()
+    return descriptor.segments or (Segment(descriptor.near, descriptor.raw_bytes),)
+
+
 class Batches:
     """Makes descriptors for a bench; `begin()` before each batch."""
 

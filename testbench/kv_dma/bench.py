@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 from speckv.dma import model
-from speckv.dma.descriptor import BEAT_BYTES, Descriptor, DmaStatus, Op, Segment, pack_batch
+from speckv.dma.descriptor import BEAT_BYTES, DmaStatus, Op, pack_batch
 
-from testbench.kv_dma.batches import SEGMENT_COUNTS, Batches
-from testbench.kv_dma.dma_bench import BASES, CHANNELS, COMPLETIONS_AT, HALF_BYTES, STALLS, DmaBench
-from testbench.kv_dma.host_traffic import HostTraffic
+from testbench.kv_dma.batches import SEGMENT_COUNTS, opened, written
+from testbench.kv_dma.dma_bench import CHANNELS, STALLS
+from testbench.kv_dma.error_tests import *  # noqa: F403 - what goes wrong
+from testbench.kv_dma.host_tests import *  # noqa: F403 - a host on the same far memory
 from testbench.lib import cases, pauses
-from testbench.lib.cxl.messages import LINE_BYTES, Drs
-from testbench.lib.host_memory import Response
 from testbench.lib.packets import SORTS
 
 SIZES_BEATS = (1, 2, 31, 63, 64, 65, 127, 128, 129)
 BEATS_OF_A_PAGE = (0, 1, 31, 63)  # of 4 KB
-ERRORS = cases.named(("SLVERR", "DECERR"))
-BATCH_BLOCK_BEATS = 64  # of the batch, which are read together
 MIN_READS_OPEN = 16  # what hides a link's latency, says the kernel's plan
-
-
-async def opened(dut, **link: int) -> tuple[DmaBench, Batches]:
-    """A bench that has started, and its maker of batches."""
-    bench = DmaBench(dut)
-    await bench.start(**link)
-    return bench, Batches(bench)
 
 
 @cocotb.test()
@@ -120,202 +108,6 @@ async def latency_is_hidden(dut, memory: str) -> None:
     bench.close()
 
 
-# ------------------------------------------------------------------------------------------------- statuses
-
-Change = Callable[[Batches, DmaBench], Descriptor]
-
-
-def _damaged(make: Batches, bench: DmaBench) -> Descriptor:
-    """A frame with a flipped bit in its payload."""
-    made = make.fetch(8, 64)
-    at = made.far + made.frame_bytes - 40
-    bench.poke("far", at, bench.far[at : at + 1] ^ np.uint8(4))
-    return made
-
-
-#: what earns each status, hls/dma.md; READ_ERROR and WRITE_ERROR are in `memory_errors`
-STATUSES: dict[DmaStatus, list[Change]] = {
-    DmaStatus.OK: [
-        lambda make, _: make.copy(64, True),
-        lambda make, _: make.copy(64, True)._replace(raw_bytes=0),  # nothing is a length, too
-        lambda make, _: make.offload(2, 32)._replace(raw_bytes=0),
-        lambda make, _: make.fetch(2, 32)._replace(frame_bytes=0),
-        lambda make, _: make.scrub(2, 32)._replace(frame_bytes=0),
-    ],
-    DmaStatus.BAD_OP: [
-        *[lambda make, _, op=op: make.copy(128, True)._replace(op=op) for op in (0, 5, 0x81, 255)],
-        lambda make, _: make.copy(64, False)._replace(flags=2),
-        lambda make, _: make.scrub(2, 32)._replace(flags=1),
-        lambda make, _: make.copy(64, False)._replace(near=0, segments=(Segment(0, 64),) * 65),
-        lambda make, _: make.copy(64, False)._replace(near=0, segments=(Segment(0, 64),) * 300),
-    ],
-    DmaStatus.MISALIGNED: [
-        lambda make, _: make.copy(128, True)._replace(raw_bytes=127),
-        lambda make, _: make.copy(64, True)._replace(near=HALF_BYTES + 1),
-        lambda make, _: make.copy(64, True)._replace(far=HALF_BYTES + 32),
-        lambda make, _: make.fetch(2, 32)._replace(frame_bytes=130),
-        lambda make, _: make.copy(128, True)._replace(near=0, segments=(Segment(0, 96), Segment(96, 32))),
-    ],
-    DmaStatus.OUT_OF_RANGE: [
-        lambda make, _: make.copy(128, True)._replace(near=2 * HALF_BYTES - 64),
-        lambda make, _: make.copy(128, True)._replace(far=2 * HALF_BYTES),
-        lambda make, _: make.copy(128, True)._replace(far=(1 << 64) - 64),
-        lambda make, _: make.scrub(2, 32)._replace(far=2 * HALF_BYTES - 64),
-        lambda make, _: make.copy(128, True)._replace(near=0, segments=(Segment(0, 64),)),
-        lambda make, _: make.copy(128, True)._replace(near=0, segments=(Segment(0, 0xFFFFFFC0), Segment(0, 192))),
-    ],
-    DmaStatus.TOO_SMALL: [
-        lambda make, _: make.offload(8, 64)._replace(frame_bytes=64),
-        lambda make, _: make.offload(8, 64, "raw")._replace(frame_bytes=1024),
-    ],
-    DmaStatus.HEADER_MISMATCH: [
-        *[
-            lambda make, _, name=name, op=op: (lambda made: made._replace(**{name: getattr(made, name) ^ 1}, op=op))(
-                make.fetch(4, 32)
-            )
-            for name in ("kind", "tokens", "channels", "generation", "namespace", "page_key")
-            for op in (Op.FETCH, Op.SCRUB)
-        ],
-        lambda make, _: (lambda made: made._replace(frame_bytes=made.frame_bytes + 64))(make.fetch(4, 32)),
-        lambda make, _: (lambda made: made._replace(raw_bytes=made.raw_bytes + 64))(make.fetch(4, 32)),
-    ],
-    DmaStatus.ENGINE: [
-        lambda make, _: make.offload(4, 32)._replace(codec=200),
-        lambda make, _: make.offload(4, 32)._replace(dtype=9),
-        lambda make, _: make.offload(4, 32)._replace(tokens=5),
-        _damaged,
-    ],
-}
-
-
-@cocotb.test()
-@cocotb.parametrize(status=cases.named([status.name for status in STATUSES]), stalls=cases.named(("never", "bursts")))
-async def statuses(dut, status: str, stalls: str) -> None:
-    """What earns a status gets it, writes nothing that it should not, and harms neither neighbour."""
-    bench, make = await opened(dut)
-    bench.stall(stalls)
-    for change in STATUSES[DmaStatus[status]]:
-        make.begin()
-        batch = [make.any(), change(make, bench), make.any()]
-        outcome = await bench.run(batch)
-        assert outcome.statuses == [DmaStatus.OK, DmaStatus[status], DmaStatus.OK], f"{batch[1]}"
-    bench.close()
-
-
-#: memory, operation, and whether it reads or writes there
-TRANSFERS = {
-    "offload reads near": ("near", lambda make: make.offload(8, 64, "raw"), False),
-    "offload writes far": ("far", lambda make: make.offload(8, 64, "raw"), True),
-    "fetch reads far": ("far", lambda make: make.fetch(8, 64, "raw"), False),
-    "fetch writes near": ("near", lambda make: make.fetch(8, 64, "raw"), True),
-    "fetch writes segments": ("near", lambda make: make.fetch(8, 64, "raw", count=5), True),
-    "scrub reads far": ("far", lambda make: make.scrub(8, 64, "raw"), False),
-    "copy reads near": ("near", lambda make: make.copy(1024, True, count=4), False),
-    "copy writes near": ("near", lambda make: make.copy(1024, False), True),
-    "copy writes far": ("far", lambda make: make.copy(4096, True), True),
-}
-
-
-@cocotb.test()
-@cocotb.parametrize(transfer=cases.named(TRANSFERS), response=ERRORS)
-async def memory_errors(dut, transfer: str, response: str) -> None:
-    """A memory fails at any one beat of a transfer: that descriptor tells, its neighbours are as if nothing was."""
-    bench, make = await opened(dut)
-    memory, made, writes = TRANSFERS[transfer]
-    for stalls in ("never", "quarter"):
-        bench.stall(stalls)
-        for _ in range(3):
-            make.begin()
-            victim = made(make)
-            pieces = [piece for piece in victim.segments or (Segment(victim.near, victim.raw_bytes),) if piece.bytes]
-            if memory == "far":
-                pieces = [Segment(victim.far, victim.raw_bytes if victim.op == Op.COPY else victim.frame_bytes)]
-            piece = pieces[int(bench.rng.integers(len(pieces)))]
-            beat = piece.offset + BEAT_BYTES * int(bench.rng.integers(piece.bytes // BEAT_BYTES))
-            batch = [make.any(), make.any(), victim, make.any(), make.any()]
-            expected, _ = model.run_batch(
-                bench.golden.design, pack_batch(batch), bench.twins["near"], bench.twins["far"]
-            )
-            bench.memories[memory].fail(Response[response], beat, beat)
-            await bench.begin(pack_batch(batch))
-            outcome = await bench.end(len(batch))
-            bench.memories[memory].fail(Response.OKAY)
-            due = DmaStatus.WRITE_ERROR if writes else DmaStatus.READ_ERROR
-            assert outcome.statuses == [DmaStatus.OK, DmaStatus.OK, due, DmaStatus.OK, DmaStatus.OK]
-            assert (outcome.done, outcome.failed) == (5, 1)
-            others = [0, 1, 3, 4]
-            assert np.array_equal(outcome.completions[others], expected[others])
-            assert outcome.completions[2]["cookie"] == victim.cookie
-            for name, twin in bench.twins.items():  # what the victim wrote is not to be used, all else is as ever
-                for offset, size_bytes in _written(victim, name):
-                    twin[offset : offset + size_bytes] = bench.memories[name].data[offset : offset + size_bytes]
-            bench.check_memories()
-            await bench.settle()
-    bench.close()
-
-
-def _written(descriptor: Descriptor, memory: str) -> tuple[Segment, ...]:
-    """The pieces of a memory that a descriptor may write."""
-    to_far = descriptor.op == Op.OFFLOAD or (descriptor.op == Op.COPY and descriptor.flags)
-    if memory == "far":
-        room = descriptor.raw_bytes if descriptor.op == Op.COPY else descriptor.frame_bytes
-        return (Segment(descriptor.far, room),) if to_far else ()
-    if to_far or descriptor.op == Op.SCRUB:
-        return ()
-    return descriptor.segments or (Segment(descriptor.near, descriptor.raw_bytes),)
-
-
-@cocotb.test()
-@cocotb.parametrize(response=ERRORS)
-async def completion_errors(dut, response: str) -> None:
-    """Completions that do not arrive are counted, whatever their descriptors came to; the next run is whole again."""
-    bench, make = await opened(dut)
-    batch = [make.scrub(2, 32) for _ in range(4)]
-    bench.memories["control"].fail(Response[response], COMPLETIONS_AT)
-    await bench.begin(pack_batch(batch))
-    outcome = await bench.end(len(batch))
-    assert (outcome.done, outcome.failed) == (len(batch), len(batch))
-    await bench.settle()
-    bench.check_memories()
-    bench.memories["control"].fail(Response.OKAY)
-    await bench.run(make.batch(4))
-    bench.close()
-
-
-@cocotb.test()
-@cocotb.parametrize(response=ERRORS, stalls=cases.named(("never", "bursts")))
-async def batch_errors(dut, response: str, stalls: str) -> None:
-    """A beat of the batch cannot be read: what lies in blocks before it is done, and the run ends with a READ_ERROR."""
-    bench, make = await opened(dut)
-    bench.stall(stalls)
-    for _ in range(4):
-        make.begin()
-        batch = [make.copy(64, bool(index % 2), count=int(bench.rng.integers(1, 9))) for index in range(60)]
-        packed = pack_batch(batch)
-        beat = int(bench.rng.integers(len(packed)))
-        readable = beat - beat % BATCH_BLOCK_BEATS
-        ends = np.cumsum([len(pack_batch([made])) for made in batch])
-        whole = int(np.searchsorted(ends, readable, "right"))
-        cut = whole < len(batch) and readable > (ends[whole - 1] if whole else 0)  # in its segments
-        twins = bench.twins
-        expected, traffic = model.run_batch(bench.golden.design, packed[: ends[whole - 1] if whole else 0], **twins)
-        bench.memories["control"].fail(Response[response], BEAT_BYTES * beat, BEAT_BYTES * beat)
-        await bench.begin(packed)
-        outcome = await bench.end(whole + 1)
-        bench.memories["control"].fail(Response.OKAY)
-        assert np.array_equal(outcome.completions[:whole], expected)
-        last = outcome.completions[whole]
-        assert (last["status"], last["cookie"]) == (DmaStatus.READ_ERROR, batch[whole].cookie if cut else 0)
-        assert (outcome.done, outcome.failed, outcome.traffic) == (whole + 1, 1, traffic)
-        bench.check_memories()
-        await bench.settle()
-    await bench.run(make.batch(4))
-    bench.close()
-
-
-# ----------------------------------------------------------------------------------------------------- runs
-
-
 @cocotb.test()
 async def empty_batch(dut) -> None:
     """A batch of nothing does nothing, before and after one of something."""
@@ -362,7 +154,7 @@ async def completions_follow_their_data(dut, stalls: str) -> None:
             if not dut.completion.value:
                 continue
             for name, twin in twins.items():
-                for offset, size_bytes in _written(batch[seen], name):
+                for offset, size_bytes in written(batch[seen], name):
                     if batch[seen].op == Op.OFFLOAD:
                         size_bytes = BEAT_BYTES  # a frame may be shorter than its room: its header, which is
                     piece = slice(offset, offset + size_bytes)
@@ -388,81 +180,4 @@ async def reset_in_mid_batch(dut, after: int) -> None:
         await ClockCycles(dut.ap_clk, after)
         await bench.reset()
         await bench.run(make.batch(4))
-    bench.close()
-
-
-@cocotb.test()
-@cocotb.parametrize(round_=list(range(4)))
-async def everything_mixed(dut, round_: int) -> None:
-    """Any descriptors, good and bad, under any stalls and links, batch after batch."""
-    bench, make = await opened(dut)
-    rng = bench.rng
-    bad = [change for status, changes in STATUSES.items() if status != DmaStatus.OK for change in changes]
-    for _ in range(6):
-        for name in BASES:
-            bench.link(name, int(rng.integers(0, 300)), int(rng.choice([64, 300, 700, 1024])))
-            bench.stall(str(rng.choice(list(STALLS)[:4])), name)
-        bench.pause(str(rng.choice(pauses.IDLE[:4])), str(rng.choice(pauses.BACK_PRESSURE[:4])))
-        make.begin()
-        batch = [
-            make.any() if rng.random() < 0.7 else bad[int(rng.integers(len(bad)))](make, bench)
-            for _ in range(int(rng.integers(1, 16)))
-        ]
-        await bench.run(batch)
-    bench.close()
-
-
-# ----------------------------------------------------------------------------------- a host on the same far memory
-
-
-@cocotb.test()
-@cocotb.parametrize(ways=[1, 2, 3, 16], stalls=cases.named(("never", "bursts")))
-async def host_traffic(dut, ways: int, stalls: str) -> None:
-    """Loads and stores over CXL.mem while batches run: no store is lost, no line torn, no completion early."""
-    bench, make = await opened(dut, latency=120)
-    bench.stall(stalls)
-    # the host may damage frames of later batches, as the model sees, too
-    batches = [[make.any() for _ in range(6)] for _ in range(3)]
-    traffic = HostTraffic(bench, ways, 256 << int(bench.rng.integers(7)))
-    traffic.start()
-    for batch in batches:
-        await traffic.expect(batch)
-        await bench.run(batch)
-    traffic.stop()
-    bench.check_memories()
-    board, host = traffic.scoreboard, traffic.host
-    dut._log.info(
-        "%d loads (%d of new values before their completion), %d stores; %d flits out, %d back, %.1f %% of them lines",
-        board.loads_checked, board.new_values_seen, traffic.stores, host.sent.flits, host.received.flits,
-        50 * (host.sent.efficiency + host.received.efficiency),
-    )  # fmt: skip
-    assert board.loads_checked > 500 and traffic.stores > 100, "the host was hardly there"
-    bench.close()
-
-
-@cocotb.test()
-async def poisoned_frame(dut) -> None:
-    """A line that the host poisons is a READ_ERROR to the engine; written anew, the frame is sound again."""
-    bench, make = await opened(dut)
-    traffic = HostTraffic(bench)
-    batch = [make.fetch(4, 64), make.fetch(8, 64), make.fetch(4, 64)]
-    line = batch[1].far + LINE_BYTES
-    sound = bench.far[line : line + LINE_BYTES].tobytes()
-
-    def access(start: Callable[[], object]) -> object:
-        start()
-        done = [answered for _ in range(10) for answered in traffic.host.step()]
-        assert len(done) == 1
-        return done[0].answer
-
-    access(lambda: traffic.host.store(traffic.address(line), sound, poison=True))
-    await bench.begin(pack_batch(batch))
-    outcome = await bench.end(3)
-    assert outcome.statuses == [DmaStatus.OK, DmaStatus.READ_ERROR, DmaStatus.OK]
-    loaded = access(lambda: traffic.host.load(traffic.address(line)))
-    assert isinstance(loaded, Drs) and loaded.poison
-    access(lambda: traffic.host.store(traffic.address(line), sound))
-    await bench.settle()
-    bench.resynchronise()
-    assert set((await bench.run(batch)).statuses) == {DmaStatus.OK}
     bench.close()
