@@ -197,6 +197,24 @@ def test_every_scale(scale_bits: int, E: int, dtype: Dtype) -> None:
         assert rotated[group, 1] == reference.nearest(int(rotated_codes[0, group, 0]) * scale, dtype)
 
 
+@pytest.mark.parametrize("dtype", Dtype)
+def test_values_with_16_bit_scales_are_rounded_once(dtype: Dtype) -> None:
+    """Products a little beside the middle of two values, which a float32 would hold as that middle."""
+    M, level = (axis.reshape(-1) for axis in np.meshgrid(np.arange(2049, 2304), np.arange(16385, 32768, 2)))
+    product = M * level
+    middle = 1 << (np.frexp(product)[1].astype(np.int64) - (9 if dtype == Dtype.BF16 else 12))
+    beside = np.abs(product % (2 * middle) - middle) == 1
+    M, level = M[beside], level[beside]
+    assert len(M) > 10
+    E, c = 130, 2048 * 22 + M - 2048
+    shape = PageShape(Kind.V, dtype, len(M), 32, scale_bits=16)
+    section = np.stack([c, level], axis=-1).astype("<u2").reshape(1, -1).view(np.uint8)
+    parameters = quantise.Parameters.of(section, np.array([E], np.uint8), False, shape)
+    got = quantise.decode(np.zeros((1, len(M), 32), np.uint8), parameters, False, shape)[0, :, 0]
+    scale = [Fraction(int(one)) * Fraction(2) ** (E - 31 + 22 - 127 - 11) for one in M]
+    assert got.tolist() == [reference.nearest(int(z) * s, dtype) for z, s in zip(level, scale, strict=True)]
+
+
 # ------------------------------------------------------------------------------------------------ values
 
 
