@@ -137,7 +137,7 @@ class Scheduler:
         spans = self.spans() if tighten else {}
         self.limit = 1 << 30
         self.place()
-        self.limit = 2 * max((n.ready for n in self.nodes), default=0) + 4 * len(self.region.effects) + 16
+        self.limit = 2 * max((n.ready for n in self.nodes), default=0) + len(self.region.effects) + 16
         for _ in range(_MAX_ROUNDS):
             self.changed = False
             self.place()

@@ -286,6 +286,22 @@ class Design:
         """Whether there is a codec that rotates V."""
         return any(codec.is_rotated for codec in frame.Codec if codec.label in self.codecs)
 
+    @property
+    def has_prefixed(self) -> bool:
+        """Whether there is a codec with prefix codes."""
+        return any(codec.is_prefix for codec in frame.Codec if codec.label in self.codecs)
+
+    @property
+    def max_lane_rows(self) -> int:
+        """Rows of 16 bytes that four lanes of prefix codes take, with a byte for each symbol."""
+        return 4 * frame.ceil_div(self.max_page_beats, 16)
+
+    @property
+    def max_rest_beats(self) -> int:
+        """Beats of the fixed-width part of a `lossless` page."""
+        rest_bits = max(frame.Dtype(dtype).rest_bits for dtype in self.dtype_ids)
+        return frame.ceil_div(rest_bits * self.max_page_beats, 16)
+
     @cached_property
     def dtype_ids(self) -> frozenset[int]:
         """Header ids of the design's dtypes."""

@@ -17,7 +17,8 @@ struct Seen {
 // What to do with a request: which codec will be used, and how many beats will follow.
 template <class D>
 Plan<D> plan_request(const beat_t& h) {
-  Plan<D> plan = plan_of<D>(h, true);
+  Plan<D> plan = plan_of<D>(h, true, true);
+  if (plan.coded() && plan.quantised()) plan.payload_beats += lanes_bound<D>(plan.raw_beats, 0);
   if (plan.status != kOk) {
     refuse<D>(plan, plan.status);
   } else if (plan.transform != kRaw && plan.payload_beats >= plan.raw_beats) {  // does not shrink
@@ -29,9 +30,11 @@ Plan<D> plan_request(const beat_t& h) {
 
 template <class D>
 Plan<D> plan_frame(const beat_t& h, bool crc_right) {
-  Plan<D> plan = plan_of<D>(h, crc_right);
-  const auto bytes = header::get<header::payload_bytes>(h);
-  const bool open = plan.exponents();  // its length depends on the data
+  using namespace header;
+  const bool table_known = get<codec>(h)[4] == 0 || get<header::table>(h) < kCodeTables;
+  Plan<D> plan = plan_of<D>(h, crc_right, table_known);
+  const auto bytes = get<payload_bytes>(h);
+  const bool open = plan.exponents() || plan.coded();  // its length depends on the data
   const ap_uint<26> beats = bytes / kBeatBytes;
   const bool possible = bytes % kBeatBytes == 0 && (open ? beats >= plan.payload_beats && beats < plan.raw_beats
                                                          : beats == plan.payload_beats);

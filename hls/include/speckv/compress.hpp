@@ -11,4 +11,5 @@
 
 #include "admit.hpp"
 #include "encode.hpp"
+#include "prefix_encode.hpp"
 #include "rotate.hpp"

@@ -16,14 +16,17 @@ struct Decoded {
   ap_int<8> zero;
 };
 
-// Loads a page's rows, then turns words into values (raw, exponents) or levels (quantised).
-template <class D>
+inline SymbolBeat read_symbols() { return SymbolBeat(); }
+inline SymbolBeat read_symbols(symbol_stream& symbols) { return symbols.read(); }
+
+// Loads a page's rows, then turns words and symbols into values (raw, exponents) or levels (quantised).
+template <class D, class... Symbols>
 void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
-            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid) {
+            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid, Symbols&... symbols_in) {
   beat_t table[D::max_rows];
-  width_t widths[D::max_rows];
+  tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
-  row_count_t<D> rows_left = 0, widths_left = 0, index = 0;
+  row_count_t<D> rows_left = 0, tiles_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
   flag_t all_valid = 1;
@@ -35,12 +38,13 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       plan = plans.read();
       scale_plans.write(plan);
       rows_left = plan.rows;
-      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       left = plan.raw_beats;
       index = 0;
       all_valid = 1;
       at = Cursor<D>();
-    } else if (rows_left != 0 || widths_left != 0) {
+      first = plan.raw_beats == 0;  // no page has rows and no beats
+    } else if (rows_left != 0 || tiles_left != 0) {
       const CheckedRow r = rows.read();
       all_valid = all_valid & r.valid;
       if (rows_left != 0) {
@@ -48,17 +52,20 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
         rows_left -= 1;
         index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + 1);
       } else {
-        widths[index] = r.width;
-        widths_left -= 1;
+        tiles[index] = r.tile;
+        tiles_left -= 1;
         index += 1;
       }
     } else {
-      const beat_t words = pieces.read();
+      beat_t words = 0;
+      if (plan.words() != 0) words = pieces.read();
+      SymbolBeat symbols;
+      if (plan.coded()) symbols = read_symbols(symbols_in...);
       const beat_t numbers = numbers_of(words);
       const beat_t row = table[at.row(plan)];
       const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
-      const ap_uint<8> code_ones = ones_of(code_bits(plan.transform));
-      const ap_uint<8> symbol_ones = ones_of(plan.exponents() ? widths[at.row(plan)] : width_t(0));
+      const ap_uint<8> code_ones = plan.coded() ? ap_uint<8>(kCodedSymbols - 1) : ones_of(code_bits(plan.transform));
+      const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
       const bool run = has_rotated<D>() && plan.rotated && at.in_whole_group(plan);
       Decoded d;
       d.zero = Parameter(shared).z;
@@ -69,10 +76,13 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
         const value_t number = lane(numbers, l);
         const ap_uint<16> own = lane(row, l);
         const Parameter parameter(plan.by_token() ? shared : own);
-        const ap_uint<8> code = number.range(7, 0) & code_ones;
+        const ap_uint<8> coded = symbols.values.range(8 * l + 7, 8 * l);
+        const ap_uint<8> code = (plan.coded() ? coded : ap_uint<8>(number)) & code_ones;
         const ap_int<kLevelBits> level = (run ? ap_int<8>(0) : parameter.z) + ap_int<9>(code);
         d.scales.range(8 * l + 7, 8 * l) = parameter.c;
-        const FromNumber exact = exponent_value<D>(number, plan.half, own, symbol_ones);
+        const ap_uint<8> symbol = plan.coded() ? coded : symbol_of<D>(number, plan.half);
+        const FromNumber exact =
+            exponent_value<D>(number, symbol, plan.half, own, ones_of(tile, plan.coded(), l));
         value_t result = exact.value;  // there are no levels in its higher bits
         if (!plan.exponents()) result.range(kLevelBits - 1, 0) = ap_uint<kLevelBits>(level);
         set_lane(d.numbers, l, result);
@@ -81,10 +91,10 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       if (plan.transform == kRaw) d.numbers = words;
       all_valid = all_valid & flag_t(!plan.exponents() || !wrong.or_reduce());
       decoded.write(d);
+      first = left == 1;
       left -= 1;
       at.advance(plan);
     }
-    first = rows_left == 0 && widths_left == 0 && left == 0;
     if (first) valid.write(all_valid);
   } while (!first);
 }
@@ -171,10 +181,13 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing b
   } while (!first);
 }
 
+inline flag_t read_misfit() { return 0; }
+inline flag_t read_misfit(hls::stream<flag_t>& misfits) { return misfits.read(); }
+
 // Sends the page, then the header again with the status that is only known at the end.
-template <class D>
+template <class D, class... Misfits>
 void deliver(hls::stream<page_count_t<D>>& counts, beat_stream& page, beat_stream& headers, hls::stream<flag_t>& valid,
-             hls::stream<flag_t>& layouts, hls::stream<status_t>& verdicts, axis_stream& out) {
+             hls::stream<flag_t>& layouts, hls::stream<status_t>& verdicts, axis_stream& out, Misfits&... misfits) {
   bool first = true;
   page_count_t<D> left = 0;
 deliver_beats:  // II = 1: one beat leaves in every cycle
@@ -187,9 +200,9 @@ deliver_beats:  // II = 1: one beat leaves in every cycle
       beat_t beat;
       if (answer) {
         beat = headers.read();
-        const flag_t all_valid = valid.read(), layout_right = layouts.read();
+        const flag_t all_valid = valid.read(), words_fit = layouts.read(), lanes_misfit = read_misfit(misfits...);
         status_t status = verdicts.read();
-        if (status == kOk) status = !all_valid ? kBadParameter : !layout_right ? kBadLayout : kOk;
+        if (status == kOk) status = !all_valid ? kBadParameter : !words_fit || lanes_misfit ? kBadLayout : kOk;
         header::set<header::status>(beat, status);
       } else {
         beat = page.read();

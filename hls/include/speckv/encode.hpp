@@ -7,21 +7,40 @@
 
 namespace speckv {
 
-// What came in as the beat whose values are `values`: in designs that rotate, all pages wait a second time as they were.
+// Streams that not every design has: pages of symbols for the prefix coder, and in designs that rotate all pages as they
+// were.
 inline beat_t original_of(const beat_t& values) { return values; }
 inline beat_t original_of(const RunValues&, beat_stream& originals) { return originals.read(); }
+template <class Values, class Count, class... More>
+beat_t original_of(const Values& values, hls::stream<Count>&, symbol_stream&, More&... more) {
+  return original_of(values, more...);
+}
+
+template <class Count, class... Others>
+void begin_symbols(const Count&, Others&...) {}
+template <class Count, class... More>
+void begin_symbols(const Count& beats, hls::stream<Count>& pages, symbol_stream&, More&...) {
+  pages.write(beats);
+}
+
+template <class... Others>
+void send_symbols(const SymbolBeat&, Others&...) {}
+template <class Count, class... More>
+void send_symbols(const SymbolBeat& beat, hls::stream<Count>&, symbol_stream& symbols, More&...) {
+  symbols.write(beat);
+}
 
 // Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw
 // here, and what `fit` made of it is thrown away.
-template <class D, class Values, class... Originals>
+template <class D, class Values, class... Optional>
 void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row>& rows,
-            hls::stream<width_t>& widths_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
-            hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Originals&... originals) {
+            hls::stream<tile_word_t>& tiles_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
+            hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Optional&... optional) {
   beat_t table[D::max_rows];
-  width_t widths[D::max_rows];
+  tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
   ap_uint<8> greatest_exponent = 0;
-  row_count_t<D> rows_left = 0, widths_left = 0, index = 0;
+  row_count_t<D> rows_left = 0, tiles_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
   ap_uint<4> place = 0;  // of the next word in its beat
@@ -35,22 +54,17 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       plan = plans.read();
       const Fitted<D> f = fitted.read();
       rows_left = plan.rows;
-      widths_left = plan.exponents() ? row_count_t<D>(plan.rows + 1) : row_count_t<D>(0);
+      tiles_left = plan.exponents() ? row_count_t<D>(plan.rows + 1) : row_count_t<D>(0);
       greatest_exponent = f.greatest_exponent;
+      if (f.flags != 0) plan.become_raw();
       Coded c;
-      c.flags = plan.no_shrink ? kNoShrink : 0;
-      if (plan.exponents() && f.payload_beats >= plan.raw_beats) {
-        plan.become_raw();
-        c.flags = kNoShrink;
-      } else if (plan.quantised() && !f.finite) {
-        plan.become_raw();
-        c.flags = kNonFinite;
-      }
+      c.flags = f.flags;
       c.raw = plan.transform == kRaw;
       c.exact = plan.exponents();
-      c.prefixed = 0;
+      c.prefixed = plan.coded();
       c.scale_exponent = plan.quantised() ? greatest_exponent : ap_uint<8>(0);
       coded.write(c);
+      begin_symbols(plan.coded() ? plan.raw_beats : page_count_t<D>(0), optional...);
       left = plan.raw_beats;
       open = plan.transform != kRaw;
       first = false;
@@ -58,40 +72,42 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
-      const bool loads_row = rows_left != 0, sends_width = !loads_row && widths_left != 0;
-      const bool has_beat = !loads_row && !sends_width && left != 0;
+      const bool loads_row = rows_left != 0, sends_tile = !loads_row && tiles_left != 0;
+      const bool has_beat = !loads_row && !sends_tile && left != 0;
       Piece piece;
       piece.words = 0;
+      SymbolBeat symbols;
       word_count_t count = 0;
       bool closes = false;
       if (loads_row) {
         const Row row = rows.read();
         table[index] = row.slots;
-        widths[index] = row.width;
+        tiles[index] = row.tile;
         index += 1;
         rows_left -= 1;
         piece.words = plan.exponents() ? beat_t(low_bytes(row.slots)) : row.slots;
         count = plan.exponents() ? kWordsPerBeat / 2 : kWordsPerBeat;
-      } else if (sends_width) {
-        closes = widths_left == 1;
+      } else if (sends_tile) {
+        closes = tiles_left == 1;
         if (!closes) {
-          piece.words = widths_in.read();
+          piece.words = tiles_in.read();
           count = 1;
         }
-        widths_left -= 1;
+        tiles_left -= 1;
       } else if (!has_beat) {  // the end of a page with a section of words, or without any beats
         closes = true;
         first = true;
       } else {
         const Values values = page.read();
         const beat_t beat = values_of(values);
-        const beat_t raw = original_of(values, originals...);
+        const beat_t raw = original_of(values, optional...);
         const beat_t row = table[at.row(plan)];
-        const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
+        const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
         const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
         const ap_uint<8> largest_code = ones_of(code_bits(plan.transform));
         const Reading<D> reading(plan, greatest_exponent);
         beat_t numbers = 0;
+        symbols.wide = plan.exponents() ? tile : tile_word_t(0);
       encode_lanes:
         for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
@@ -99,11 +115,16 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
           const Parameter parameter(plan.by_token() ? shared : own);
           const value_t x = lane(beat, l);
           value_t number = code_of<D>(x, reading, run_exponent_of(values), parameter, largest_code);
-          if (plan.exponents()) number = exponent_number<D>(x, plan.half, own, ones_of(width));
+          ap_uint<8> symbol = number;
+          if (plan.exponents()) {
+            symbol = exponent_symbol<D>(x, plan.half, own, ones_of(tile, plan.coded(), l));
+            number = exponent_number<D>(x, plan.half, symbol);
+          }
           set_lane(numbers, l, number);
+          symbols.values.range(8 * l + 7, 8 * l) = symbol;
         }
         piece.words = plan.transform == kRaw ? raw : planes_of(numbers);
-        count = plan.words() + width;
+        count = plan.words() + (plan.coded() ? width_t(0) : width_t(tile));
         if (has_exponents<D>()) raw_crc = crc_next(raw_crc, raw);
         first = !open && left == 1;
         left -= 1;
@@ -111,7 +132,8 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       }
       place_piece(piece, place, count, closes);
       piece.last = first;
-      if (plan.transform != kRaw || !(loads_row || sends_width)) pieces.write(piece);
+      if (plan.transform != kRaw || !(loads_row || sends_tile)) pieces.write(piece);
+      if (has_beat && plan.coded()) send_symbols(symbols, optional...);
     }
     if (first) raw_crcs.write(raw_crc);
   } while (!first);

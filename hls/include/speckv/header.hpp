@@ -56,6 +56,8 @@ constexpr unsigned kDtypeBf16 = 1, kDtypeFp16 = 2;
 
 // A codec is a transform + kPrefixed + kRotated.
 enum Transform : unsigned { kRaw = 0, kExponents = 1, kQuant8 = 2, kQuant4 = 3, kQuant3 = 4, kQuant2 = 5 };
+constexpr int kCodeTables = 8;
+using table_t = ap_uint<3>;  // which of them
 constexpr unsigned kPrefixed = 16, kRotated = 32;
 enum Kind : unsigned { kKeys = 0, kValues = 1 };
 enum Flags : unsigned { kNonFinite = 1, kNoShrink = 2 };

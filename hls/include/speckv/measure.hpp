@@ -159,25 +159,24 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
   } while (!first);
 }
 
-// A row of one group per lane: the parameters of a quantised page, 16 bits each; or a tile's bases, and its width.
+// A row of one group per lane: the parameters of a quantised page, 16 bits each; or a tile's bases, and its word.
 struct Row {
   beat_t slots;
-  width_t width;
+  tile_word_t tile;
 };
 
 // How a page will be encoded, and the facts for its header.
 template <class D>
 struct Fitted {
   ap_uint<8> greatest_exponent;
-  flag_t finite;
-  payload_count_t<D> payload_beats;  // exponents: with the widths that were found
+  ap_uint<2> flags;  // why it will be raw, although a codec was asked for
 };
 
 // Turns ranges into parameters, one group per cycle: a page has far fewer groups than beats unless it is short, and one
 // fitter is 32 times smaller than one for each lane. It works on one page while `measure` takes the next one.
 template <class D>
 void fit(hls::stream<Plan<D>>& plans, hls::stream<Measured>& measured, hls::stream<range_row_t>& tile_ranges,
-         hls::stream<TokenRange<D>>& token_ranges, hls::stream<Row>& rows, hls::stream<width_t>& widths,
+         hls::stream<TokenRange<D>>& token_ranges, hls::stream<Row>& rows, hls::stream<tile_word_t>& tiles,
          hls::stream<Fitted<D>>& fitted) {
   Plan<D> plan = Plan<D>();
   Measured page = Measured();
@@ -188,7 +187,9 @@ void fit(hls::stream<Plan<D>>& plans, hls::stream<Measured>& measured, hls::stre
   range_row_t ranges = 0;
   beat_t slots = 0;
   gaps_t gaps = 0;  // exponents: of the row so far
-  ap_uint<bits_for(D::max_page_beats * kWordsPerBeat)> words = 0;
+  tile_word_t wide = 0;
+  ap_uint<6> wide_lanes = 0;
+  ap_uint<bits_for(D::max_page_beats) + 5> sum = 0;  // of words; or, if symbols are coded, of wide values
 fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic yields is needed for the next group
   do {
 #pragma HLS pipeline II=1 rewind
@@ -198,7 +199,7 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
       left = plan.groups;
       rows_left = plan.rows;
       slot = 0;
-      words = 0;
+      sum = 0;
     } else {
       if (!plan.by_token() && slot == 0) ranges = tile_ranges.read();
       ap_uint<32> bits = ranges.range(31, 0);
@@ -218,18 +219,22 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
       left -= 1;
       const bool row_ends = slot == kGroupsPerRow - 1 || left == 0;
       slots = placed<kGroupsPerRow, 16>(slots, slot, item, slot == 0);
-      gaps = (slot == 0 ? gaps_t(0) : gaps) | gap_of<D>(range, plan.half, range.hi[15]);
+      const gaps_t gap = gap_of<D>(range, plan.half, range.hi[15]);
+      gaps = (slot == 0 ? gaps_t(0) : gaps) | gap;
+      wide >>= 1;
+      wide[kLanes - 1] = is_wide(gap);
+      wide_lanes = (slot == 0 ? ap_uint<6>(0) : wide_lanes) + is_wide(gap);
       Row row;
       row.slots = slots;
-      row.width = width_of(gaps);
+      row.tile = plan.coded() ? wide : tile_word_t(width_of(gaps));
       if (row_ends) {
         rows.write(row);
-        if (plan.exponents()) widths.write(row.width);
-        // the words of this tile's beats: all tiles but the last ones along the tokens are full
+        if (plan.exponents()) tiles.write(row.tile);
+        // what this tile's beats have: all tiles but the last ones along the tokens are full
         using tile_count_t = ap_uint<bits_for(D::tile_tokens)>;
         const tile_count_t last_tile = ap_uint<bits_for(D::tile_tokens - 1)>(plan.last_token) + 1;
         const tile_count_t tokens = rows_left <= plan.blocks ? last_tile : tile_count_t(D::tile_tokens);
-        words += tokens * word_count_t(plan.words() + row.width);
+        sum += tokens * (plan.coded() ? wide_lanes : ap_uint<6>(plan.words() + width_of(gaps)));
         rows_left -= 1;
       }
       slot += 1;
@@ -238,10 +243,14 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
     if (first) {
       Fitted<D> f;
       f.greatest_exponent = page.greatest_exponent;
-      f.finite = page.greatest_exponent < Number<D>::beyond(plan.half);
-      f.payload_beats = plan.payload_beats;
+      payload_count_t<D> bound = plan.payload_beats;
       if (plan.exponents())
-        f.payload_beats = bases_beats<D>(plan.rows) + payload_count_t<D>((words + (kWordsPerBeat - 1)) / kWordsPerBeat);
+        bound = plan.coded() ? payload_count_t<D>(plan.payload_beats + lanes_bound<D>(plan.raw_beats, sum))
+                             : payload_count_t<D>(bases_beats<D>(plan.rows) + (sum + (kWordsPerBeat - 1)) / kWordsPerBeat);
+      const bool finite = page.greatest_exponent < Number<D>::beyond(plan.half);
+      f.flags = plan.no_shrink || (plan.exponents() && bound >= plan.raw_beats) ? kNoShrink
+                : plan.quantised() && !finite                                  ? kNonFinite
+                                                                               : 0;
       fitted.write(f);
     }
   } while (!first);

@@ -7,10 +7,7 @@ namespace speckv {
 
 // Beats of a payload, even of one that would not shrink and is therefore never made.
 template <class D>
-using payload_count_t = ap_uint<bits_for(D::max_rows + D::max_page_beats)>;
-
-template <class D>
-using page_count_t = ap_uint<bits_for(D::max_page_beats)>;
+using payload_count_t = ap_uint<bits_for(D::max_rows + 2 * D::max_page_beats + 4)>;
 
 template <class D>
 using row_count_t = ap_uint<bits_for(D::max_rows + 1)>;
@@ -24,6 +21,8 @@ constexpr bool has_transform(unsigned transform) {
 template <class D>
 constexpr bool has_exponents() { return has_transform<D>(kExponents); }
 template <class D>
+constexpr bool has_prefixed() { return ((D::codec_set >> kPrefixed | D::codec_set >> (kPrefixed + kRotated)) & 0xFFFF) != 0; }
+template <class D>
 constexpr bool has_rotated() { return (D::codec_set >> kRotated) != 0; }
 
 constexpr int kWordsPerBeat = 16;
@@ -33,6 +32,14 @@ using word_count_t = ap_uint<bits_for(kWordsPerBeat)>;
 inline ap_uint<4> code_bits(const ap_uint<3>& transform) {
   return transform == kQuant8 ? 8 : transform == kQuant4 ? 4 : transform == kQuant3 ? 3 : 2;
 }
+
+// Of symbols that are prefix-coded.
+template <class D>
+struct LanesPlan {
+  flag_t used;
+  payload_count_t<D> beats;  // frames: lengths and lanes, the last section
+  table_t table;             // frames
+};
 
 // Sizes of a page, in the units that the processes count in.
 //
@@ -50,29 +57,37 @@ struct Plan {
   page_count_t<D> raw_beats;
   ap_uint<bits_for(D::max_groups)> groups;              // groups of `fit`, 0 if raw
   row_count_t<D> rows;                                  // rows of one group per lane that hold them
-  payload_count_t<D> payload_beats;                     // of a request for exponents the least possible
+  payload_count_t<D> payload_beats;                     // of a request the bound; for exponents the least possible
   payload_count_t<D> word_beats;                        // frames: those behind the first section
+  LanesPlan<D> lanes;
   ap_uint<8> scale_exponent;                            // frames: E
 
   bool quantised() const { return transform >= kQuant8; }
   bool exponents() const { return has_exponents<D>() && transform == kExponents; }
   // Groups of V run along a token; those of K, and the tiles of exponents, down the tokens of a tile.
   bool by_token() const { return values && quantised(); }
+  bool coded() const { return has_prefixed<D>() && lanes.used; }
   // Words of a raw beat; those of exponents without the planes of their symbols.
   word_count_t words() const {
     return exponents() ? word_count_t(D::has_fp16 && half ? 11 : 8)
-                       : quantised() ? word_count_t(code_bits(transform)) : word_count_t(kWordsPerBeat);
+                       : !quantised() ? word_count_t(kWordsPerBeat)
+                                      : coded() ? word_count_t(0) : word_count_t(code_bits(transform));
   }
-  // Of a frame whose words are as many as they are.
+  // Of a frame whose last section is as long as the data have made it.
   void set_payload_beats(const payload_count_t<D>& beats) {
-    word_beats = beats - payload_beats + word_beats;
+    const payload_count_t<D> more = beats - payload_beats;
+    if (coded())
+      lanes.beats += more;
+    else
+      word_beats += more;
     payload_beats = beats;
   }
   void become_raw() {
     transform = kRaw;
-    rotated = 0;
+    rotated = lanes.used = 0;
     groups = rows = 0;
     payload_beats = word_beats = raw_beats;
+    lanes.beats = 0;
   }
 };
 
@@ -80,10 +95,17 @@ struct Plan {
 template <class D>
 payload_count_t<D> bases_beats(const row_count_t<D>& rows) { return (rows * ap_uint<4>(9) + 15) / 16; }
 
-// The checks that requests and frames share, in the order of format.md; `plan.status` is the first that fails.
-// `crc_ok` is the header's CRC check, which comes third.
+// The most beats that the lanes of a page take: 4 bits a value, 4 more for each of `wide` values, and 7 a lane.
 template <class D>
-Plan<D> plan_of(const beat_t& h, bool crc_ok) {
+payload_count_t<D> lanes_bound(const page_count_t<D>& raw_beats, const ap_uint<bits_for(D::max_page_beats) + 5>& wide) {
+  const ap_uint<bits_for(D::max_page_beats) + 6> values = raw_beats * ap_uint<6>(kLanes) + wide;
+  return (values + (7 * kLanes / 4 + 2 * kBeatBytes - 1)) / (2 * kBeatBytes);
+}
+
+// The checks that requests and frames share, in the order of format.md; `plan.status` is the first that fails. Frames
+// only: `crc_right`, the header's CRC check, and `table_known`.
+template <class D>
+Plan<D> plan_of(const beat_t& h, bool crc_right, bool table_known) {
   using namespace header;
   const auto all_tokens = get<header::tokens>(h);
   const auto channels = get<header::channels>(h);
@@ -95,11 +117,13 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   const bool known_dtype = (D::has_bf16 && type == kDtypeBf16) || (D::has_fp16 && type == kDtypeFp16);
   Plan<D> plan;
   plan.transform = asked.range(2, 0);
+  plan.lanes.used = has_prefixed<D>() && asked[4];
   plan.rotated = has_rotated<D>() && asked[5];
   plan.no_shrink = 0;
   plan.values = get<kind>(h) == kValues;
   plan.half = D::has_fp16 && type == kDtypeFp16;
   plan.scale_exponent = get<header::scale_exponent>(h);
+  plan.lanes.table = get<header::table>(h).range(2, 0);
   const ap_uint<bits_for(D::max_tokens)> tokens = all_tokens;  // of a header that is not refused
   plan.blocks = channels / kLanes;
   plan.last_token = tokens - 1;
@@ -113,15 +137,17 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   plan.groups = plan.by_token() ? token_groups : ap_uint<bits_for(D::max_groups)>(tile_rows * kLanes);
   plan.rows = plan.by_token() ? row_count_t<D>((token_groups + (kLanes - 1)) / kLanes) : tile_rows;
 
-  // What is known of the payload before the widths of exponents are: their rest only.
+  // What is known of the payload before the data are: exponents without symbols, of lanes the lengths.
   plan.word_beats = (plan.raw_beats * plan.words() + (kWordsPerBeat - 1)) / kWordsPerBeat;
-  plan.payload_beats = plan.word_beats + (plan.exponents() ? bases_beats<D>(plan.rows) : payload_count_t<D>(plan.rows));
+  plan.lanes.beats = plan.lanes.used;
+  plan.payload_beats = plan.word_beats + plan.lanes.beats +
+                       (plan.exponents() ? bases_beats<D>(plan.rows) : payload_count_t<D>(plan.rows));
   if (plan.transform == kRaw) plan.become_raw();
 
   plan.status = get<magic>(h) != kMagic                                                         ? kBadMagic
                 : get<version>(h) != kVersion                                                   ? kBadVersion
-                : !crc_ok                                                                       ? kBadHeaderCrc
-                : !known_codec                                                                  ? kBadCodec
+                : !crc_right                                                                    ? kBadHeaderCrc
+                : !known_codec || !table_known                                                  ? kBadCodec
                 : !known_dtype                                                                  ? kBadDtype
                 : get<kind>(h) > kValues || (asked[5] && !plan.values)                          ? kBadKind
                 : !fits || get<raw_bytes>(h) != plan.raw_beats * kBeatBytes                     ? kBadGeometry

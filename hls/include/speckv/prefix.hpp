@@ -6,14 +6,12 @@
 // rows of one group pass in a FIFO of their own.
 #pragma once
 
-#include "types.hpp"
+#include "header.hpp"
 
 namespace speckv {
 
-constexpr int kCodeTables = 8;
 constexpr int kCodedSymbols = 16;  // of 4 bits
 constexpr int kMaxCodeBits = 8;    // and the bits of a wide symbol, which has no code
-using table_t = ap_uint<3>;
 using lane_mask_t = ap_uint<kLanes>;
 
 // The symbols of one raw beat. A wide lane's symbol has 8 bits, any other 4.
@@ -31,10 +29,6 @@ using word_t = ap_uint<8 * kWordBytes>;
 using row_t = ap_uint<8 * kRowBytes>;
 
 inline int lane_of(int group, int turn) { return group + kLaneGroups * turn; }
-
-// Beats of a page that are coded: 0 for a page that is not.
-template <class D>
-using page_beats_t = ap_uint<bits_for(D::max_page_beats)>;
 
 // Beats of a page's section, with that of the lengths: 0 for a page without. A section is shorter than its raw page.
 template <class D>

@@ -153,7 +153,7 @@ scatter_rows:  // II = 1: one row per cycle
 // What a page to be decoded needs.
 template <class D>
 struct LanePage {
-  page_beats_t<D> beats;  // 0 for a page that is not prefix-coded
+  page_count_t<D> beats;  // 0 for a page that is not prefix-coded
   table_t table;
   flag_t wide;            // a mask of wide lanes comes for every beat
 };
@@ -324,7 +324,7 @@ start_lanes:
     lanes[l].start();
   }
   constexpr int kLead = kTurns + 2;  // steps until every lane has its first word, and from that two bytes in its window
-  using step_t = ap_uint<page_beats_t<D>::width + 1>;
+  using step_t = ap_uint<page_count_t<D>::width + 1>;
   const step_t end = page.beats + kLead;
   const step_t steps = page.beats == 0 ? step_t(0) : step_t(end + kTurns);
   bool misfit = known.misfit;

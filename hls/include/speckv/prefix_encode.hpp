@@ -18,13 +18,20 @@ struct Histogram {
   using packed_t = ap_uint<kCodedSymbols * count_bits>;
 };
 
+template <class D>
+struct CountedPage {
+  typename Histogram<D>::packed_t histogram;
+  flag_t coded;
+};
+
 // Counts the page's symbols while they pass on into the FIFO that holds them.
 template <class D>
-void count_symbols(hls::stream<page_beats_t<D>>& pages, symbol_stream& symbols, hls::stream<page_beats_t<D>>& coded_pages,
-                   symbol_stream& page, hls::stream<typename Histogram<D>::packed_t>& histograms) {
+void count_symbols(hls::stream<page_count_t<D>>& pages, symbol_stream& symbols, hls::stream<page_count_t<D>>& coded_pages,
+                   symbol_stream& page, hls::stream<CountedPage<D>>& counted) {
   constexpr int kBits = Histogram<D>::count_bits;
   typename Histogram<D>::packed_t histogram = 0;
-  page_beats_t<D> left = 0;
+  page_count_t<D> left = 0;
+  flag_t coded = 0;
   bool first = true;
 count_beats:  // II = 1: one beat arrives in every cycle
   do {
@@ -32,6 +39,7 @@ count_beats:  // II = 1: one beat arrives in every cycle
     if (first) {
       left = pages.read();
       coded_pages.write(left);
+      coded = left != 0;
       histogram = 0;
     } else {
       const SymbolBeat beat = symbols.read();
@@ -52,23 +60,34 @@ count_beats:  // II = 1: one beat arrives in every cycle
       }
     }
     first = left == 0;
-    if (first) histograms.write(histogram);
+    if (first) {
+      CountedPage<D> all;
+      all.histogram = histogram;
+      all.coded = coded;
+      counted.write(all);
+    }
   } while (!first);
 }
 
-// Finds the table that takes the fewest bits for a page, the lowest of equals: one product per cycle, 128 cycles a page.
+// Finds the table that takes the fewest bits for a page, the lowest of equals: one product per cycle, 128 cycles a page
+// that is coded.
 template <class D, class Tables>
-void choose_table(hls::stream<typename Histogram<D>::packed_t>& histograms, hls::stream<table_t>& tables,
+void choose_table(hls::stream<CountedPage<D>>& counted, hls::stream<table_t>& tables,
                   hls::stream<table_t>& header_tables) {
   static_assert(code_book<Tables>().complete, "every code table must be a complete code of 1 to 8 bits");
   typename Histogram<D>::packed_t histogram = 0;
+  flag_t coded = 0;
   ap_uint<7> step = 0;  // table and symbol
   ap_uint<Histogram<D>::count_bits + 3> bits = 0, fewest = 0;
   table_t best = 0;
 choose_steps:  // II = 1
   do {
 #pragma HLS pipeline II=1 rewind
-    if (step == 0) histogram = histograms.read();
+    if (step == 0) {
+      const CountedPage<D> page = counted.read();
+      histogram = page.histogram;
+      coded = page.coded;
+    }
     const ap_uint<4> symbol = step.range(3, 0);
     const table_t table = step.range(6, 4);
     const typename Histogram<D>::count_t count = pick<kCodedSymbols, Histogram<D>::count_bits>(histogram, symbol);
@@ -79,7 +98,7 @@ choose_steps:  // II = 1
       fewest = bits;
       best = table;
     }
-    step += 1;
+    step = coded ? ap_uint<7>(step + 1) : ap_uint<7>(0);
     if (step == 0) {
       tables.write(best);
       header_tables.write(best);
@@ -154,7 +173,7 @@ struct CodedLanes {
 // Codes 32 symbols per cycle into the memory, then sends it, row by row, to the FIFOs. A FIFO must hold all rows of a
 // page: `gather` takes one lane after the other.
 template <class D, class Tables>
-void code_lanes(hls::stream<page_beats_t<D>>& pages, hls::stream<table_t>& tables, symbol_stream& page,
+void code_lanes(hls::stream<page_count_t<D>>& pages, hls::stream<table_t>& tables, symbol_stream& page,
                 hls::stream<CodedLanes<D>>& lengths, hls::stream<row_t>& rows0, hls::stream<row_t>& rows1,
                 hls::stream<row_t>& rows2, hls::stream<row_t>& rows3, hls::stream<row_t>& rows4,
                 hls::stream<row_t>& rows5, hls::stream<row_t>& rows6, hls::stream<row_t>& rows7) {
@@ -172,9 +191,9 @@ start_lanes:
     places[l % kLaneGroups][l / kLaneGroups].start();
   }
 
-  const page_beats_t<D> beats = pages.read();
+  const page_count_t<D> beats = pages.read();
   const table_t table = tables.read();
-  using step_t = ap_uint<page_beats_t<D>::width + 2>;
+  using step_t = ap_uint<page_count_t<D>::width + 2>;
   const step_t pad_word = beats + 1, rest = beats + kTurns;
   step_t steps = beats + (kTail + kTurns - 1);
   steps.range(1, 0) = 0;  // every lane has had as many turns

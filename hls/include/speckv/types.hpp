@@ -24,6 +24,10 @@ using value_t = ap_uint<16>;  // the bits of one bf16 value
 // Bits that hold every number from 0 to `largest`.
 constexpr int bits_for(unsigned largest) { return largest < 2 ? 1 : 1 + bits_for(largest / 2); }
 
+// Beats of a page of design D.
+template <class D>
+using page_count_t = ap_uint<bits_for(D::max_page_beats)>;
+
 constexpr unsigned ceil_div(unsigned value, unsigned by) { return (value + by - 1) / by; }
 
 inline value_t lane(const beat_t& beat, int l) { return beat.range(16 * l + 15, 16 * l); }

@@ -1,9 +1,10 @@
-// A payload taken apart: rows of parameters or bases, widths, and the words of each raw beat.
+// A payload taken apart: rows of parameters or bases, words of tiles, the words of each raw beat, and lanes.
 #pragma once
 
 #include "admit.hpp"
 #include "exponents.hpp"
 #include "gearbox.hpp"
+#include "prefix_decode.hpp"
 #include "quantise.hpp"
 
 namespace speckv {
@@ -11,7 +12,7 @@ namespace speckv {
 // A row of one group per lane, out of a payload's first section: only what is valid is left of it.
 struct CheckedRow {
   beat_t slots;  // a parameter or a base of 16 bits for each lane
-  width_t width;
+  tile_word_t tile;
   flag_t valid;
 };
 
@@ -21,20 +22,44 @@ struct Words {
   flag_t last;
 };
 
-// Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then widths, a word a
-// tile. The words behind it pass through.
+// What decodes the lanes of a page; designs without prefix codes have nothing of it.
 template <class D>
+void begin_lanes(const Plan<D>&) {}
+template <class D>
+void begin_lanes(const Plan<D>& plan, hls::stream<section_beats_t<D>>& sections, hls::stream<LanePage<D>>& pages,
+                 beat_stream&, beat_stream&) {
+  LanePage<D> page;
+  page.beats = plan.coded() ? plan.raw_beats : page_count_t<D>(0);
+  page.table = plan.lanes.table;
+  page.wide = plan.exponents();
+  pages.write(page);
+  sections.write(plan.lanes.beats);
+}
+
+inline void send_lanes(const beat_t&, bool) {}
+template <class Sections, class Pages>
+void send_lanes(const beat_t& beat, bool of_lengths, Sections&, Pages&, beat_stream& lengths, beat_stream& lanes) {
+  if (of_lengths)
+    lengths.write(beat);
+  else
+    lanes.write(beat);
+}
+
+// Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then a word a tile. Words
+// and lanes behind it pass through.
+template <class D, class... Lanes>
 void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Plan<D>>& find_plans,
-              hls::stream<Plan<D>>& decode_plans, hls::stream<CheckedRow>& rows, hls::stream<width_t>& widths,
-              hls::stream<Words>& words) {
+              hls::stream<Plan<D>>& decode_plans, hls::stream<CheckedRow>& rows, hls::stream<tile_word_t>& tiles,
+              hls::stream<Words>& words, Lanes&... lanes) {
   Plan<D> plan = Plan<D>();
-  row_count_t<D> rows_left = 0, widths_left = 0;
+  row_count_t<D> rows_left = 0, tiles_left = 0;
   ap_uint<bits_for(D::max_groups)> groups_left = 0;
-  payload_count_t<D> words_left = 0;
+  payload_count_t<D> words_left = 0, lanes_left = 0;
+  bool at_lengths = false;  // the first beat of lanes
   ap_uint<4> place = 0;  // words taken from `kept`
   beat_t kept = 0;
   bool first = true;
-sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of which it is one per cycle
+sections_beats:  // II = 1: one beat of payload per cycle, but for words of tiles, of which it is one per cycle
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
@@ -42,18 +67,22 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of wh
       find_plans.write(plan);
       decode_plans.write(plan);
       rows_left = plan.rows;
-      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       groups_left = plan.groups;
       words_left = plan.word_beats;
+      lanes_left = plan.lanes.beats;
+      at_lengths = true;
+      begin_lanes(plan, lanes...);
+      first = plan.payload_beats == 0;  // there are words or lanes behind rows
       place = 0;
     } else {
-      const bool row = rows_left != 0, width = !row && widths_left != 0;
+      const bool row = rows_left != 0, tile = !row && tiles_left != 0;
       beat_t beat = kept;
       if (place == 0) beat = payload.read();
       kept = beat;
       CheckedRow r;
       r.slots = 0;
-      r.width = 0;
+      r.tile = 0;
       r.valid = 1;
       if (plan.exponents()) {
         const ap_uint<8 * kLanes> bases = place == 0 ? beat.range(255, 0) : beat.range(511, 256);
@@ -76,30 +105,37 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of wh
       }
       const ap_uint<32> word = pick<kWordsPerBeat, 32>(beat, place);
       const ap_uint<4> widest = D::has_fp16 && plan.half ? 5 : 8;
-      if (width) {
-        r.valid = word <= widest;
-        r.width = r.valid ? ap_uint<4>(word) : widest;
-        widths.write(r.width);
+      if (tile) {
+        r.valid = plan.coded() || word <= widest;
+        r.tile = r.valid ? word : ap_uint<32>(widest);
+        tiles.write(r.tile);
       }
       Words w;
       w.words = beat;
       w.last = words_left == 1;
-      if (row || width)
+      if (row || tile) {
         rows.write(r);
-      else
+      } else if (words_left != 0) {
         words.write(w);
+        first = (words_left == 1) & (lanes_left == 0);
+      } else {
+        send_lanes(beat, at_lengths, lanes...);
+        at_lengths = false;
+        first = lanes_left == 1;
+      }
 
       groups_left -= kLanes;
       place = !plan.exponents() ? ap_uint<4>(0) : row ? ap_uint<4>(place + 8) : ap_uint<4>(place + 1);
-      if (!row && widths_left <= 1) place = 0;
+      if (!row && tiles_left <= 1) place = 0;
       if (row)
         rows_left -= 1;
-      else if (width)
-        widths_left -= 1;
-      else
+      else if (tile)
+        tiles_left -= 1;
+      else if (words_left != 0)
         words_left -= 1;
+      else
+        lanes_left -= 1;
     }
-    first = rows_left == 0 && widths_left == 0 && words_left == 0;
   } while (!first);
 }
 
@@ -111,13 +147,17 @@ struct Taking {
   flag_t nothing;    // a page without beats
 };
 
-// Says for every raw beat where its words are: in a process of its own, so that `unpack` decides nothing by a
+inline void send_mask(const lane_mask_t&) {}
+inline void send_mask(const lane_mask_t& mask, hls::stream<lane_mask_t>& masks) { masks.write(mask); }
+
+// Says for every raw beat where its words are, and of coded exponents which lanes are wide: in a process of its own, so that `unpack` decides nothing by a
 // comparison.
-template <class D>
-void find_words(hls::stream<Plan<D>>& plans, hls::stream<width_t>& widths_in, hls::stream<Taking>& takings) {
-  width_t widths[D::max_rows];
+template <class D, class... Masks>
+void find_words(hls::stream<Plan<D>>& plans, hls::stream<tile_word_t>& tiles_in, hls::stream<Taking>& takings,
+                Masks&... masks) {
+  tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
-  row_count_t<D> widths_left = 0, index = 0;
+  row_count_t<D> tiles_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
   ap_uint<4> count = 0;
@@ -132,19 +172,19 @@ find_words_beats:  // II = 1: one raw beat per cycle. Round goes a sum of four b
     taking.count = 0;
     if (first) {
       plan = plans.read();
-      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
-      left = plan.raw_beats;
+      tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      left = plan.words() == 0 ? page_count_t<D>(0) : plan.raw_beats;
       index = 0;
       at = Cursor<D>();
       count = 0;
-      if (plan.raw_beats == 0) takings.write(taking);
-    } else if (widths_left != 0) {
-      widths[index] = widths_in.read();
+      if (left == 0) takings.write(taking);
+    } else if (tiles_left != 0) {
+      tiles[index] = tiles_in.read();
       index += 1;
-      widths_left -= 1;
+      tiles_left -= 1;
     } else {
-      const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
-      const word_count_t wanted = plan.words() + width;
+      const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
+      const word_count_t wanted = plan.words() + (plan.coded() ? width_t(0) : width_t(tile));
       taking.count = count;
       taking.renews = count < wanted;
       count -= wanted;
@@ -152,9 +192,10 @@ find_words_beats:  // II = 1: one raw beat per cycle. Round goes a sum of four b
       taking.last = left == 0;
       taking.nothing = 0;
       takings.write(taking);
+      if (plan.coded()) send_mask(tile, masks...);
       at.advance(plan);
     }
-    first = (widths_left == 0) & (left == 0);
+    first = (tiles_left == 0) & (left == 0);
   } while (!first);
 }
 

@@ -11,7 +11,7 @@ struct Shape {
 
 // Plans to all processes; of a section its first beat apart.
 void feed(hls::stream<ap_uint<24>>& plans, beat_stream& section, hls::stream<section_beats_t<Shape>>& sections,
-          hls::stream<LanePage<Shape>>& pages, hls::stream<page_beats_t<Shape>>& drained_pages, beat_stream& lengths,
+          hls::stream<LanePage<Shape>>& pages, hls::stream<page_count_t<Shape>>& drained_pages, beat_stream& lengths,
           beat_stream& lanes) {
   section_beats_t<Shape> left = 0;
   bool first = true, at_lengths = false;
@@ -40,8 +40,8 @@ feed_beats:
   } while (!first);
 }
 
-void drain(hls::stream<page_beats_t<Shape>>& pages, symbol_stream& symbols, hls::stream<ap_uint<8 * kLanes>>& values) {
-  page_beats_t<Shape> left = 0;
+void drain(hls::stream<page_count_t<Shape>>& pages, symbol_stream& symbols, hls::stream<ap_uint<8 * kLanes>>& values) {
+  page_count_t<Shape> left = 0;
   bool first = true;
 drain_beats:
   do {
@@ -67,7 +67,7 @@ void prefix_decoder(hls::stream<ap_uint<24>>& plans, beat_stream& section, hls::
 #pragma HLS dataflow
   hls::stream<section_beats_t<Shape>> sections("sections"), lane_beats("lane_beats");
   hls::stream<LanePage<Shape>> pages("pages");
-  hls::stream<page_beats_t<Shape>> drained_pages("drained_pages");
+  hls::stream<page_count_t<Shape>> drained_pages("drained_pages");
   beat_stream lengths("lengths"), lanes("lanes");
   hls::stream<section_bytes_t<Shape>> lane_bytes("lane_bytes");
   hls::stream<LaneLengths<Shape>> lane_lengths("lane_lengths");

@@ -9,9 +9,9 @@ struct Shape {
   static constexpr int max_page_beats = 512;
 };
 
-void feed(hls::stream<page_beats_t<Shape>>& pages, hls::stream<ap_uint<9 * kLanes>>& words,
-          hls::stream<page_beats_t<Shape>>& coded_pages, symbol_stream& symbols) {
-  page_beats_t<Shape> left = 0;
+void feed(hls::stream<page_count_t<Shape>>& pages, hls::stream<ap_uint<9 * kLanes>>& words,
+          hls::stream<page_count_t<Shape>>& coded_pages, symbol_stream& symbols) {
+  page_count_t<Shape> left = 0;
   bool first = true;
 feed_beats:
   do {
@@ -31,7 +31,7 @@ feed_beats:
   } while (!first);
 }
 
-void prefix_encoder(hls::stream<page_beats_t<Shape>>& pages, hls::stream<ap_uint<9 * kLanes>>& words,
+void prefix_encoder(hls::stream<page_count_t<Shape>>& pages, hls::stream<ap_uint<9 * kLanes>>& words,
                     hls::stream<table_t>& tables, hls::stream<section_beats_t<Shape>>& sizes, beat_stream& section) {
 #pragma HLS interface mode=axis port=pages
 #pragma HLS interface mode=axis port=words
@@ -40,9 +40,9 @@ void prefix_encoder(hls::stream<page_beats_t<Shape>>& pages, hls::stream<ap_uint
 #pragma HLS interface mode=axis port=section
 #pragma HLS interface mode=ap_ctrl_none port=return
 #pragma HLS dataflow
-  hls::stream<page_beats_t<Shape>> counted_pages("counted_pages"), coded_pages("coded_pages");
+  hls::stream<page_count_t<Shape>> counted_pages("counted_pages"), coded_pages("coded_pages");
   symbol_stream symbols("symbols"), page("page");
-  hls::stream<Histogram<Shape>::packed_t> histograms("histograms");
+  hls::stream<CountedPage<Shape>> counted("counted");
   hls::stream<table_t> page_tables("page_tables");
   hls::stream<CodedLanes<Shape>> lanes("lanes"), gathered("gathered");
   hls::stream<LaneMemory<Shape>::bytes_t> lane_bytes("lane_bytes");
@@ -61,8 +61,8 @@ void prefix_encoder(hls::stream<page_beats_t<Shape>>& pages, hls::stream<ap_uint
 #pragma HLS stream variable=rows6 depth=128
 #pragma HLS stream variable=rows7 depth=128
   feed(pages, words, counted_pages, symbols);
-  count_symbols<Shape>(counted_pages, symbols, coded_pages, page, histograms);
-  choose_table<Shape, CodeTables>(histograms, page_tables, tables);
+  count_symbols<Shape>(counted_pages, symbols, coded_pages, page, counted);
+  choose_table<Shape, CodeTables>(counted, page_tables, tables);
   code_lanes<Shape, CodeTables>(coded_pages, page_tables, page, lanes, rows0, rows1, rows2, rows3, rows4, rows5, rows6,
                                 rows7);
   list_lanes<Shape>(lanes, gathered, lane_bytes, sizes);
