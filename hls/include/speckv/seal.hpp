@@ -11,7 +11,6 @@ namespace speckv {
 struct Coded {
   flag_t raw;       // whatever was asked for
   flag_t exact;     // the page's own CRC goes into the header
-  flag_t prefixed;  // a section of lanes follows the other beats
   ap_uint<8> flags;
   ap_uint<8> scale_exponent;
 };
@@ -40,7 +39,7 @@ pack_pieces:  // II = 1: a raw beat's words per cycle. Round go the kept words, 
   } while (!last);
 }
 
-// The section of lanes; designs without prefix codes have none.
+// The section of lanes, of no beats for a page without; designs without prefix codes have nothing of it.
 struct Section {
   ap_uint<32> beats;
   table_t table;
@@ -101,12 +100,12 @@ seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
       state = kBeats;
     } else if (state == kBeats) {
       in = packed.read();
-      if (in.last) state = c.prefixed ? kMeasure : kEnd;
+      if (in.last) state = sizeof...(Sections) != 0 ? kMeasure : kEnd;
     } else if (state == kMeasure) {
       const Section section = section_of(sections...);
       section_left = section.beats;
       table = section.table;
-      state = kLanes;
+      state = section.beats != 0 ? kLanes : kEnd;
     } else if (state == kLanes) {
       in.beat = section_beat(sections...);
       in.sends = 1;
