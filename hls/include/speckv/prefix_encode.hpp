@@ -100,8 +100,9 @@ choose_steps:  // II = 1
     }
     step = coded ? ap_uint<7>(step + 1) : ap_uint<7>(0);
     if (step == 0) {
-      tables.write(best);
-      header_tables.write(best);
+      const table_t chosen = coded ? best : table_t(0);
+      tables.write(chosen);
+      header_tables.write(chosen);
     }
   } while (step != 0);
 }

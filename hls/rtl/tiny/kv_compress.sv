@@ -28997,16 +28997,21 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
   reg          xor_r0s5;
   wire         _GEN_6 = _GEN & xor_r0s5;
   wire         _GEN_7 = valid0_5 & xor_r0s5;
+  reg          coded_sroa_0_1_r0s1;
+  reg          coded_sroa_0_1_r0s2;
+  reg          coded_sroa_0_1_r0s3;
+  reg          coded_sroa_0_1_r0s4;
+  reg          coded_sroa_0_1_r0s5;
   reg          xor_r0s1__1;
   reg          xor_r0s2__1;
   reg          xor_r0s3__1;
   reg          xor_r0s4__1;
   reg          xor_r0s5__1;
-  reg          cmp_i511_r0s1;
-  reg          cmp_i511_r0s2;
-  reg          cmp_i511_r0s3;
-  reg          cmp_i511_r0s4;
-  reg          cmp_i511_r0s5;
+  reg          cmp_i529_r0s1;
+  reg          cmp_i529_r0s2;
+  reg          cmp_i529_r0s3;
+  reg          cmp_i529_r0s4;
+  reg          cmp_i529_r0s5;
   reg  [239:0] sroa_speculated_v_r0s1;
   reg  [31:0]  narrow6_1_r0s1;
   reg  [31:0]  narrow6_2_r0s1;
@@ -29014,38 +29019,39 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
   reg  [31:0]  narrow6_3_r0s1;
   reg  [31:0]  narrow6_3_r0s2;
   reg  [3:0]   CodeTables_r0s2;
-  reg  [17:0]  mul_i214_r0s3;
-  reg  [17:0]  mul_i214_r0s4;
-  reg          cmp_i123_r0s1;
-  reg          cmp_i123_r0s2;
-  reg          cmp_i123_r0s3;
-  reg          cmp_i123_r0s4;
-  reg  [17:0]  add_i204_r0s5;
+  reg  [17:0]  mul_i223_r0s3;
+  reg  [17:0]  mul_i223_r0s4;
+  reg          cmp_i129_r0s1;
+  reg          cmp_i129_r0s2;
+  reg          cmp_i129_r0s3;
+  reg          cmp_i129_r0s4;
+  reg  [17:0]  add_i213_r0s5;
   reg  [7:0]   step_sroa_0_0_r0s1;
   reg  [7:0]   step_sroa_0_0_r0s2;
   reg  [7:0]   step_sroa_0_0_r0s3;
   reg  [7:0]   step_sroa_0_0_r0s4;
   reg  [7:0]   step_sroa_0_0_r0s5;
   wire         _GEN_8 =
-    xor_r0s5__1 | ~(cmp_i511_r0s5 | fewest_sroa_0_0_r0 > add_i204_r0s5);
+    xor_r0s5__1 | ~(cmp_i529_r0s5 | fewest_sroa_0_0_r0 > add_i213_r0s5);
   wire [3:0]   _GEN_9 = _GEN_8 ? best_sroa_0_0_r0 : step_sroa_0_0_r0s5[7:4];
+  wire [2:0]   _GEN_10 = coded_sroa_0_1_r0s5 ? _GEN_9[2:0] : 3'h0;
   assign _GEN =
     valid0_5 & ~(xor_r0s5 & ~tables_full_n | xor_r0s5 & ~header_tables_full_n);
   reg  [17:0]  bits_sroa_0_0_r0;
   reg  [239:0] histogram_sroa_0_0_off0_r0;
   reg          coded_sroa_0_0_r0;
-  wire [239:0] _GEN_10 = sroa_speculated_v_2_r0s2 >> narrow6_3_r0s2;
-  wire         _GEN_11 =
-    step_sroa_0_0_r0 != 8'h7F & (~_GEN_5 ? coded_sroa_0_0_r0 : counted_dout[240]);
-  wire [239:0] _GEN_12 = ~_GEN_5 ? histogram_sroa_0_0_off0_r0 : counted_dout[239:0];
-  wire [17:0]  _GEN_13 = mul_i214_r0s4 + (cmp_i123_r0s4 ? 18'h0 : bits_sroa_0_0_r0);
-  wire         _GEN_14 = started & _GEN_11;
-  wire         _GEN_15 = ~started | _GEN_4;
-  wire         _GEN_16 = ~started | xor_r0s5;
-  wire         _GEN_17 = ~started | _GEN;
+  wire [239:0] _GEN_11 = sroa_speculated_v_2_r0s2 >> narrow6_3_r0s2;
+  wire         _GEN_12 = ~_GEN_5 ? coded_sroa_0_0_r0 : counted_dout[240];
+  wire         _GEN_13 = step_sroa_0_0_r0 != 8'h7F & _GEN_12;
+  wire [239:0] _GEN_14 = ~_GEN_5 ? histogram_sroa_0_0_off0_r0 : counted_dout[239:0];
+  wire [17:0]  _GEN_15 = mul_i223_r0s4 + (cmp_i129_r0s4 ? 18'h0 : bits_sroa_0_0_r0);
+  wire         _GEN_16 = started & _GEN_13;
+  wire         _GEN_17 = ~started | _GEN_4;
+  wire         _GEN_18 = ~started | xor_r0s5;
+  wire         _GEN_19 = ~started | _GEN;
   always_ff @(posedge clk) begin
     if (_GEN_4)
-      xor_r0s1 <= ~_GEN_11;
+      xor_r0s1 <= ~_GEN_13;
     if (_GEN_3)
       xor_r0s2 <= xor_r0s1;
     if (_GEN_2)
@@ -29054,6 +29060,16 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
       xor_r0s4 <= xor_r0s3;
     if (_GEN_0)
       xor_r0s5 <= xor_r0s4;
+    if (_GEN_4)
+      coded_sroa_0_1_r0s1 <= _GEN_12;
+    if (_GEN_3)
+      coded_sroa_0_1_r0s2 <= coded_sroa_0_1_r0s1;
+    if (_GEN_2)
+      coded_sroa_0_1_r0s3 <= coded_sroa_0_1_r0s2;
+    if (_GEN_1)
+      coded_sroa_0_1_r0s4 <= coded_sroa_0_1_r0s3;
+    if (_GEN_0)
+      coded_sroa_0_1_r0s5 <= coded_sroa_0_1_r0s4;
     if (_GEN_4)
       xor_r0s1__1 <= step_sroa_0_0_r0[3:0] != 4'hF;
     if (_GEN_3)
@@ -29065,17 +29081,17 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
     if (_GEN_0)
       xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_4)
-      cmp_i511_r0s1 <= step_sroa_0_0_r0[7:4] == 4'h0;
+      cmp_i529_r0s1 <= step_sroa_0_0_r0[7:4] == 4'h0;
     if (_GEN_3)
-      cmp_i511_r0s2 <= cmp_i511_r0s1;
+      cmp_i529_r0s2 <= cmp_i529_r0s1;
     if (_GEN_2)
-      cmp_i511_r0s3 <= cmp_i511_r0s2;
+      cmp_i529_r0s3 <= cmp_i529_r0s2;
     if (_GEN_1)
-      cmp_i511_r0s4 <= cmp_i511_r0s3;
+      cmp_i529_r0s4 <= cmp_i529_r0s3;
     if (_GEN_0)
-      cmp_i511_r0s5 <= cmp_i511_r0s4;
+      cmp_i529_r0s5 <= cmp_i529_r0s4;
     if (_GEN_4) begin
-      sroa_speculated_v_r0s1 <= _GEN_12 >> (~(step_sroa_0_0_r0[3]) ? 240'h0 : 240'h78);
+      sroa_speculated_v_r0s1 <= _GEN_14 >> (~(step_sroa_0_0_r0[3]) ? 240'h0 : 240'h78);
       narrow6_1_r0s1 <= ~(step_sroa_0_0_r0[2]) ? 32'h0 : 32'h3C;
       narrow6_2_r0s1 <= ~(step_sroa_0_0_r0[1]) ? 32'h0 : 32'h1E;
     end
@@ -29089,19 +29105,19 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
       CodeTables_r0s2 <= _CodeTables_0_rd;
     end
     if (_GEN_2)
-      mul_i214_r0s3 <= {3'h0, _GEN_10[14:0]} * {14'h0, CodeTables_r0s2};
+      mul_i223_r0s3 <= {3'h0, _GEN_11[14:0]} * {14'h0, CodeTables_r0s2};
     if (_GEN_1)
-      mul_i214_r0s4 <= mul_i214_r0s3;
+      mul_i223_r0s4 <= mul_i223_r0s3;
     if (_GEN_4)
-      cmp_i123_r0s1 <= step_sroa_0_0_r0[3:0] == 4'h0;
+      cmp_i129_r0s1 <= step_sroa_0_0_r0[3:0] == 4'h0;
     if (_GEN_3)
-      cmp_i123_r0s2 <= cmp_i123_r0s1;
+      cmp_i129_r0s2 <= cmp_i129_r0s1;
     if (_GEN_2)
-      cmp_i123_r0s3 <= cmp_i123_r0s2;
+      cmp_i129_r0s3 <= cmp_i129_r0s2;
     if (_GEN_1)
-      cmp_i123_r0s4 <= cmp_i123_r0s3;
+      cmp_i129_r0s4 <= cmp_i129_r0s3;
     if (_GEN_0)
-      add_i204_r0s5 <= _GEN_13;
+      add_i213_r0s5 <= _GEN_15;
     if (_GEN_4)
       step_sroa_0_0_r0s1 <= step_sroa_0_0_r0;
     if (_GEN_3)
@@ -29112,18 +29128,18 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
       step_sroa_0_0_r0s4 <= step_sroa_0_0_r0s3;
     if (_GEN_0)
       step_sroa_0_0_r0s5 <= step_sroa_0_0_r0s4;
-    if (_GEN_15)
-      step_sroa_0_0_r0 <= _GEN_14 ? step_sroa_0_0_r0 + 8'h1 : 8'h0;
     if (_GEN_17)
-      fewest_sroa_0_0_r0 <= _GEN_16 ? 18'h0 : _GEN_8 ? fewest_sroa_0_0_r0 : add_i204_r0s5;
+      step_sroa_0_0_r0 <= _GEN_16 ? step_sroa_0_0_r0 + 8'h1 : 8'h0;
+    if (_GEN_19)
+      fewest_sroa_0_0_r0 <= _GEN_18 ? 18'h0 : _GEN_8 ? fewest_sroa_0_0_r0 : add_i213_r0s5;
     if (~started | _GEN_0)
-      bits_sroa_0_0_r0 <= ~started | xor_r0s4 ? 18'h0 : _GEN_13;
-    if (_GEN_15)
-      histogram_sroa_0_0_off0_r0 <= _GEN_14 ? _GEN_12 : 240'h0;
+      bits_sroa_0_0_r0 <= ~started | xor_r0s4 ? 18'h0 : _GEN_15;
     if (_GEN_17)
-      best_sroa_0_0_r0 <= _GEN_16 ? 4'h0 : _GEN_9;
-    if (_GEN_15)
-      coded_sroa_0_0_r0 <= _GEN_14;
+      histogram_sroa_0_0_off0_r0 <= _GEN_16 ? _GEN_14 : 240'h0;
+    if (_GEN_19)
+      best_sroa_0_0_r0 <= _GEN_18 ? 4'h0 : _GEN_9;
+    if (_GEN_17)
+      coded_sroa_0_0_r0 <= _GEN_16;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -29160,10 +29176,10 @@ module kv_compress_choose_table_speckv_Design_speckv_CodeTables(
   assign counted_read = _GEN_4 & _GEN_5;
   assign counted_waits = valid0_0 & _GEN_5 & ~counted_empty_n;
   assign tables_write = _GEN_6;
-  assign tables_din = _GEN_9[2:0];
+  assign tables_din = _GEN_10;
   assign tables_waits = _GEN_7 & ~tables_full_n;
   assign header_tables_write = _GEN_6;
-  assign header_tables_din = _GEN_9[2:0];
+  assign header_tables_din = _GEN_10;
   assign header_tables_waits = _GEN_7 & ~header_tables_full_n;
 endmodule
 
@@ -35162,9 +35178,9 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
         | ~c_sroa_6_0_r0_ready | ~c_sroa_0_0_r0_ready) & (~valid0_1 | _GEN_1);
   assign _GEN_1 = valid0_1 & crc_sroa_0_0_r0_ready & (~valid0_2 | _GEN_0);
   assign _GEN_0 = valid0_2 & (~valid0_3 | _GEN);
-  reg          cmp_i_i691_r0s1;
-  reg          cmp_i_i691_r0s2;
-  reg          cmp_i_i691_r0s3;
+  reg          cmp_i_i699_r0s1;
+  reg          cmp_i_i699_r0s2;
+  reg          cmp_i_i699_r0s3;
   reg  [511:0] head_sroa_0_1_r0s1;
   reg  [511:0] head_sroa_0_1_r0s2;
   reg  [511:0] head_sroa_0_1_r0s3;
@@ -35219,8 +35235,8 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
   reg          field_r0s1__14;
   reg          field_r0s2__14;
   reg          field_r0s3__14;
-  reg          cmp_i_i911_r0s1;
-  reg          cmp_i_i911_r0s2;
+  reg          cmp_i_i919_r0s1;
+  reg          cmp_i_i919_r0s2;
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          icmp_r0s1;
@@ -37362,10 +37378,10 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
   reg  [15:0]  beats_sroa_0_2_r0s1;
   reg  [15:0]  beats_sroa_0_2_r0s2;
   reg  [15:0]  beats_sroa_0_2_r0s3;
-  assign _GEN = valid0_3 & ~(cmp_i_i691_r0s3 & ~sealed_full_n);
+  assign _GEN = valid0_3 & ~(cmp_i_i699_r0s3 & ~sealed_full_n);
   reg  [2:0]   state_sroa_0_1_r0s1;
   reg  [511:0] head_sroa_0_0_r0;
-  reg          cmp_i_i1564_not_r0s2;
+  reg          cmp_i_i1569_not_r0s2;
   reg  [31:0]  crc_sroa_0_0_r0;
   reg  [2:0]   select_r0s1;
   reg  [2:0]   table_sroa_0_0_r0;
@@ -43568,14 +43584,14 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
   wire         _GEN_279 = state_sroa_0_1_r0s1 == 3'h0;
   wire         _GEN_280 = ~started | _GEN_279;
   wire         _GEN_281 = ~started | _GEN_1;
-  wire [31:0]  _GEN_282 = cmp_i_i911_r0s2 ? ~_GEN_276 : 32'h0;
+  wire [31:0]  _GEN_282 = cmp_i_i919_r0s2 ? ~_GEN_276 : 32'h0;
   always_ff @(posedge clk) begin
     if (_GEN_2)
-      cmp_i_i691_r0s1 <= _GEN_21;
+      cmp_i_i699_r0s1 <= _GEN_21;
     if (_GEN_1)
-      cmp_i_i691_r0s2 <= cmp_i_i691_r0s1;
+      cmp_i_i699_r0s2 <= cmp_i_i699_r0s1;
     if (_GEN_0)
-      cmp_i_i691_r0s3 <= cmp_i_i691_r0s2;
+      cmp_i_i699_r0s3 <= cmp_i_i699_r0s2;
     if (_GEN_2)
       head_sroa_0_1_r0s1 <= _GEN_22;
     if (_GEN_1)
@@ -43685,9 +43701,9 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
     if (_GEN_0)
       field_r0s3__14 <= field_r0s2__14;
     if (_GEN_2)
-      cmp_i_i911_r0s1 <= _GEN_23;
+      cmp_i_i919_r0s1 <= _GEN_23;
     if (_GEN_1)
-      cmp_i_i911_r0s2 <= cmp_i_i911_r0s1;
+      cmp_i_i919_r0s2 <= cmp_i_i919_r0s1;
     if (_GEN_2)
       xor_r0s1 <= ~_GEN_15;
     if (_GEN_1)
@@ -46484,9 +46500,9 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
       state_sroa_0_0_r0 <= _GEN_280 ? 3'h0 : state_sroa_0_1_r0s1;
     end
     if (_GEN_1)
-      cmp_i_i1564_not_r0s2 <= _GEN_279;
+      cmp_i_i1569_not_r0s2 <= _GEN_279;
     if (~started | _GEN_0)
-      crc_sroa_0_0_r0 <= ~started | cmp_i_i1564_not_r0s2 ? 32'h0 : _GEN_276;
+      crc_sroa_0_0_r0 <= ~started | cmp_i_i1569_not_r0s2 ? 32'h0 : _GEN_276;
     if (_GEN_2)
       select_r0s1 <= _GEN_34;
     if (_GEN_281)
@@ -46567,7 +46583,7 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
   assign payload_write = _GEN_2 & _GEN_15;
   assign payload_din = _GEN_16;
   assign payload_waits = valid0_0 & _GEN_15 & ~payload_full_n;
-  assign sealed_write = _GEN & cmp_i_i691_r0s3;
+  assign sealed_write = _GEN & cmp_i_i699_r0s3;
   assign sealed_din =
     {beats_sroa_0_2_r0s3[10:0],
      _GEN_18 ^ xor_r0s3 ^ _GEN_19,
@@ -46636,7 +46652,7 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
      head_sroa_0_1_r0s3[71:56],
      extract_t2202_r0s3,
      head_sroa_0_1_r0s3[47:0]};
-  assign sealed_waits = valid0_3 & cmp_i_i691_r0s3 & ~sealed_full_n;
+  assign sealed_waits = valid0_3 & cmp_i_i699_r0s3 & ~sealed_full_n;
   assign sections_read = _GEN_5;
   assign sections_waits = _GEN_6 & ~sections_empty_n;
   assign sections1_read = _GEN_5;
