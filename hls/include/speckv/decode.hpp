@@ -22,7 +22,8 @@ inline SymbolBeat read_symbols(symbol_stream& symbols) { return symbols.read(); 
 // Loads a page's rows, then turns words and symbols into values (raw, exponents) or levels (quantised).
 template <class D, class... Symbols>
 void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
-            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid, Symbols&... symbols_in) {
+            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid,
+            Symbols&... symbols_in) {
   beat_t table[D::max_rows];
   tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();

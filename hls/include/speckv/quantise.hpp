@@ -186,7 +186,7 @@ value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_int<10>& 
   const bool fp16 = D::has_fp16 && half;
   const flag_t negative = sum < 0;
   const ap_uint<kDigits> folded = negative ? ap_uint<kDigits>(~sum) : ap_uint<kDigits>(sum);
-  const ap_uint<kDigits> magnitude = folded + negative;
+  ap_uint<kDigits> magnitude = folded + negative;
   const ap_uint<4> zeros = magnitude.countLeadingZeros();
 
   // The exponent field, if the leading one is in the lower place; and were it at the top of `magnitude`
