@@ -28,9 +28,10 @@ TESTS = {
         "segments/count=64",
         "latency_is_hidden/memory=near",
         "latency_is_hidden/memory=far",
-        "statuses/status=BAD_OP/stalls=never",
-        "statuses/status=OUT_OF_RANGE/stalls=never",
-        "statuses/status=HEADER_MISMATCH/stalls=bursts",
+        *(
+            f"statuses/status={status}/stalls=never"
+            for status in ("OK", "BAD_OP", "MISALIGNED", "OUT_OF_RANGE", "TOO_SMALL", "HEADER_MISMATCH", "ENGINE")
+        ),
         "memory_stalls/channel=all/pattern=long_stalls",
         "memory_errors/transfer=fetch reads far/response=SLVERR",
         "memory_errors/transfer=copy writes far/response=DECERR",

@@ -38,6 +38,10 @@ STATUSES: dict[DmaStatus, list[Change]] = {
         lambda make, _: make.offload(2, 32)._replace(raw_bytes=0),
         lambda make, _: make.fetch(2, 32)._replace(frame_bytes=0),
         lambda make, _: make.scrub(2, 32)._replace(frame_bytes=0),
+        # what does not count may be anything
+        lambda make, _: make.copy(64, True)._replace(frame_bytes=7, codec=99, kind=9, dtype=0, tokens=3, generation=5),
+        lambda make, _: make.copy(64, False, count=2)._replace(frame_bytes=1 << 31, channels=7, namespace=1),
+        lambda make, _: make.scrub(2, 32)._replace(near=5),
     ],
     DmaStatus.BAD_OP: [
         *[lambda make, _, op=op: make.copy(128, True)._replace(op=op) for op in (0, 5, 0x81, 255)],
