@@ -8,7 +8,8 @@ module axi_fault #(
     input  wire                   clk,
     input  wire                   rst_n,
     input  wire [3:0]             fault,
-    input  wire [15:0]            fault_burst,  // of the channel, since reset
+    // of the channel, since reset; a VALID falls from then on, each time that READY lets it wait
+    input  wire [15:0]            fault_burst,
 
     // the kernel's side
     input  wire                   in_arvalid,
@@ -45,8 +46,8 @@ module axi_fault #(
     logic        early;  // the kernel has been given an answer that nobody gave
     wire         now_read = reads == fault_burst, now_write = writes == fault_burst, now_burst = bursts == fault_burst;
 
-    assign out_arvalid = in_arvalid && !(fault == DropArvalid && now_read && ar_waited);
-    assign out_awvalid = in_awvalid && !(fault == DropAwvalid && now_write && aw_waited);
+    assign out_arvalid = in_arvalid && !(fault == DropArvalid && reads >= fault_burst && ar_waited);
+    assign out_awvalid = in_awvalid && !(fault == DropAwvalid && writes >= fault_burst && aw_waited);
     assign out_araddr = fault == WrongRead && now_read ? in_araddr ^ 64'h1000 : in_araddr;
     assign out_awaddr = fault == WrongWrite && now_write ? in_awaddr ^ 64'h1000 :
                         fault == CrossPage && now_write ? {in_awaddr[63:12], 12'hFC0} : in_awaddr;
