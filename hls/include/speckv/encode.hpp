@@ -61,6 +61,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       c.flags = f.flags;
       c.raw = plan.transform == kRaw;
       c.exact = plan.exponents();
+      c.prefixed = plan.coded();
       c.scale_exponent = plan.quantised() ? greatest_exponent : ap_uint<8>(0);
       coded.write(c);
       begin_symbols(plan.coded() ? plan.raw_beats : page_count_t<D>(0), optional...);

@@ -11,6 +11,7 @@ namespace speckv {
 struct Coded {
   flag_t raw;       // whatever was asked for
   flag_t exact;     // the page's own CRC goes into the header
+  flag_t prefixed;  // a section of lanes follows the other beats
   ap_uint<8> flags;
   ap_uint<8> scale_exponent;
 };
@@ -80,6 +81,7 @@ void seal(hls::stream<Coded>& coded, beat_stream& headers, hls::stream<Packed>& 
   table_t table = 0;
   payload_count_t<D> beats = 0, section_left = 0;
   crc_t crc = 0;
+  bool ends = false;
 seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
   do {
 #pragma HLS pipeline II=1 rewind
@@ -88,7 +90,7 @@ seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
     in.beat = 0;
     in.sends = 0;
     in.last = 0;
-    const bool ends = state == kEnd;
+    ends = state == kEnd;
     status_t verdict = kOk;
     crc_t exact = 0;
     if (state == kBegin) {
@@ -105,7 +107,7 @@ seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
       const Section section = section_of(sections...);
       section_left = section.beats;
       table = section.table;
-      state = section.beats != 0 ? kLanes : kEnd;
+      state = c.prefixed ? kLanes : kEnd;
     } else if (state == kLanes) {
       in.beat = section_beat(sections...);
       in.sends = 1;
@@ -149,7 +151,7 @@ seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
       s.beats = beats;
       sealed.write(s);
     }
-  } while (state != kBegin);
+  } while (!ends);
 }
 
 // Sends header and payload; or, if anything was wrong with the packet, its header alone.
