@@ -333,3 +333,16 @@ def test_hlsc_refusals_name_kernel_and_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_committed_rtl_belongs_to_the_sources() -> None:
     rtl.check(DESIGN)
+
+
+def test_every_loop_of_the_committed_rtl_takes_the_cycles_that_it_asks_for() -> None:
+    """A loop that misses its II halves the rate of its kernel, and nothing else would show it."""
+    kernels = json.loads((rtl.rtl_dir(DESIGN) / rtl.REPORT).read_text())["kernels"]
+    late = [
+        f"{name}, {process['name']}: II {region['ii']}"
+        for name, kernel in kernels.items()
+        for process in kernel["processes"]
+        for region in process["regions"]
+        if region["kind"] == "loop" and region["ii"] > max(region["requested_ii"] or 1, 1)
+    ]
+    assert late == []
