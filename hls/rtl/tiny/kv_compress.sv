@@ -10707,7 +10707,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                  page_read,
                  page_waits,
                  coded_write,
-  output [17:0]  coded_din,
+  output [18:0]  coded_din,
   output         coded_waits,
                  pieces_write,
   output [518:0] pieces_din,
@@ -10775,9 +10775,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   wire         _GEN_23 = valid0_0 & first_0_r0;
   wire         _GEN_24 = fitted_dout[9:8] == 2'h0;
   wire [2:0]   _GEN_25 = _GEN_24 ? plans_dout[6:4] : 3'h0;
-  wire         _GEN_26 = ~_GEN_24 | plans_dout[6:4] == 3'h0;
-  wire         _GEN_27 = plans_dout[6:4] == 3'h1;
-  wire [7:0]   _GEN_28 = _GEN_24 ? plans_dout[78:71] : 8'h0;
+  wire         _GEN_26 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_27 = ~_GEN_24 | plans_dout[6:4] == 3'h0;
+  wire         _GEN_28 = _GEN_24 & plans_dout[71];
   reg          and_r0s1;
   reg          and_r0s2;
   reg          and_r0s3;
@@ -10848,14 +10848,14 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [7:0]   select_r0s2__1;
   reg  [7:0]   select_r0s3__1;
   reg  [7:0]   select_r0s4__1;
-  reg  [7:0]   ref_tmp180_sroa_0_0_r0s1;
-  reg  [7:0]   ref_tmp180_sroa_0_0_r0s2;
-  reg  [7:0]   ref_tmp180_sroa_0_0_r0s3;
-  reg  [7:0]   ref_tmp180_sroa_0_0_r0s4;
-  reg  [7:0]   plan_sroa_66_0_r0s1;
-  reg  [7:0]   plan_sroa_66_0_r0s2;
-  reg  [7:0]   plan_sroa_66_0_r0s3;
-  reg  [7:0]   plan_sroa_66_0_r0s4;
+  reg  [7:0]   ref_tmp184_sroa_0_0_r0s1;
+  reg  [7:0]   ref_tmp184_sroa_0_0_r0s2;
+  reg  [7:0]   ref_tmp184_sroa_0_0_r0s3;
+  reg  [7:0]   ref_tmp184_sroa_0_0_r0s4;
+  reg          plan_sroa_66_0_r0s1;
+  reg          plan_sroa_66_0_r0s2;
+  reg          plan_sroa_66_0_r0s3;
+  reg          plan_sroa_66_0_r0s4;
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          xor_r0s3;
@@ -10925,16 +10925,16 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [503:0] select_r0s9;
   reg  [503:0] select_r0s10;
   reg  [503:0] select_r0s11;
-  reg          cmp_i599_r0s1;
-  reg          cmp_i599_r0s2;
-  reg          cmp_i599_r0s3;
-  reg          cmp_i599_r0s4;
-  reg          cmp_i599_r0s5;
-  reg          cmp_i599_r0s6;
-  reg          cmp_i599_r0s7;
-  reg          cmp_i599_r0s8;
-  reg          cmp_i599_r0s9;
-  reg          cmp_i599_r0s10;
+  reg          cmp_i611_r0s1;
+  reg          cmp_i611_r0s2;
+  reg          cmp_i611_r0s3;
+  reg          cmp_i611_r0s4;
+  reg          cmp_i611_r0s5;
+  reg          cmp_i611_r0s6;
+  reg          cmp_i611_r0s7;
+  reg          cmp_i611_r0s8;
+  reg          cmp_i611_r0s9;
+  reg          cmp_i611_r0s10;
   reg          or_r0s1__2;
   reg          or_r0s2__2;
   reg          or_r0s3__2;
@@ -10951,23 +10951,23 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg          xor_r0s8;
   reg          xor_r0s9;
   reg          xor_r0s10;
-  reg  [9:0]   sub_i2035_r0s1;
-  reg  [9:0]   sub_i2035_r0s2;
-  reg  [9:0]   sub_i2035_r0s3;
-  reg  [9:0]   sub_i2035_r0s4;
-  reg  [9:0]   sub_i2035_r0s5;
+  reg  [9:0]   sub_i2054_r0s1;
+  reg  [9:0]   sub_i2054_r0s2;
+  reg  [9:0]   sub_i2054_r0s3;
+  reg  [9:0]   sub_i2054_r0s4;
+  reg  [9:0]   sub_i2054_r0s5;
   reg          or_cond105_not_r0s4;
   reg          or_cond105_not_r0s5;
-  reg  [511:0] shr_i_i_i2365_r0s3;
-  reg  [511:0] shr_i_i_i2365_r0s4;
+  reg  [511:0] shr_i_i_i2384_r0s3;
+  reg  [511:0] shr_i_i_i2384_r0s4;
   reg  [15:0]  at_sroa_28_0_r0s4;
-  reg  [511:0] sroa_speculated5313_4_r0s5;
+  reg  [511:0] sroa_speculated5357_4_r0s5;
   reg  [511:0] table_r0s5;
-  reg  [7:0]   sroa_speculated5326_r0s1;
-  reg  [7:0]   sroa_speculated5326_r0s2;
-  reg  [7:0]   sroa_speculated5326_r0s3;
-  reg  [7:0]   sroa_speculated5326_r0s4;
-  reg  [7:0]   sroa_speculated5326_r0s5;
+  reg  [7:0]   sroa_speculated5370_r0s1;
+  reg  [7:0]   sroa_speculated5370_r0s2;
+  reg  [7:0]   sroa_speculated5370_r0s3;
+  reg  [7:0]   sroa_speculated5370_r0s4;
+  reg  [7:0]   sroa_speculated5370_r0s5;
   reg          cmp_i_i121_i_r0s6;
   reg          cmp_i_i121_i_r0s7;
   reg          cmp_i_i121_i_r0s8;
@@ -10977,23 +10977,23 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_r0s4;
   reg  [5:0]   shl7_i_i_r0s5;
   reg  [5:0]   or_i394_i_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_r0s6;
   reg  [35:0]  mul_i_i_r0s7;
   reg  [35:0]  mul_i_i_r0s8;
-  reg  [9:0]   sub_i_i2533_r0s6;
-  reg  [9:0]   sub_i_i2533_r0s7;
-  reg  [9:0]   sub_i_i2533_r0s8;
-  reg  [10:0]  conv_i3642_r0s9;
+  reg  [9:0]   sub_i_i2552_r0s6;
+  reg  [9:0]   sub_i_i2552_r0s7;
+  reg  [9:0]   sub_i_i2552_r0s8;
+  reg  [10:0]  conv_i3680_r0s9;
   reg  [8:0]   narrow_r0s6;
   reg  [8:0]   narrow_r0s7;
   reg  [8:0]   narrow_r0s8;
   reg  [8:0]   narrow_r0s9;
-  reg          add_i3645_r0s10;
+  reg          add_i3683_r0s10;
   reg  [8:0]   xor_r0s1__1;
   reg  [8:0]   xor_r0s2__1;
   reg  [8:0]   xor_r0s3__1;
@@ -11003,15 +11003,15 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [8:0]   xor_r0s7__1;
   reg  [8:0]   xor_r0s8__1;
   reg  [8:0]   xor_r0s9__1;
-  reg  [7:0]   v57_r0s1;
-  reg  [7:0]   v57_r0s2;
-  reg  [7:0]   v57_r0s3;
-  reg  [7:0]   v57_r0s4;
-  reg  [7:0]   v57_r0s5;
-  reg  [7:0]   v57_r0s6;
-  reg  [7:0]   v57_r0s7;
-  reg  [7:0]   v57_r0s8;
-  reg  [7:0]   v57_r0s9;
+  reg  [7:0]   v58_r0s1;
+  reg  [7:0]   v58_r0s2;
+  reg  [7:0]   v58_r0s3;
+  reg  [7:0]   v58_r0s4;
+  reg  [7:0]   v58_r0s5;
+  reg  [7:0]   v58_r0s6;
+  reg  [7:0]   v58_r0s7;
+  reg  [7:0]   v58_r0s8;
+  reg  [7:0]   v58_r0s9;
   reg  [7:0]   code_i_sroa_0_0_r0s10;
   reg  [519:0] page_r0s1;
   reg  [519:0] page_r0s2;
@@ -11028,24 +11028,24 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg          cmp_i_i_i_i_r0s3;
   reg          cmp_i_i_i_i_r0s4;
   reg          or_cond106_not_r0s5;
-  reg  [7:0]   plan_sroa_66_0_r0s5;
-  reg  [7:0]   conv_i_i2742_r0s5;
-  reg  [7:0]   not_i3555_r0s5;
-  reg  [7:0]   sroa_speculated5288_r0s1;
-  reg  [7:0]   sroa_speculated5288_r0s2;
-  reg  [7:0]   sroa_speculated5288_r0s3;
-  reg  [7:0]   sroa_speculated5288_r0s4;
+  reg          plan_sroa_66_0_r0s5;
+  reg  [7:0]   conv_i_i2761_r0s5;
+  reg  [7:0]   not_i3593_r0s5;
+  reg  [7:0]   sroa_speculated5332_r0s1;
+  reg  [7:0]   sroa_speculated5332_r0s2;
+  reg  [7:0]   sroa_speculated5332_r0s3;
+  reg  [7:0]   sroa_speculated5332_r0s4;
   reg  [7:0]   sub_i88_i_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_r0s10;
-  reg  [7:0]   sroa_speculated5326_1_r0s1;
-  reg  [7:0]   sroa_speculated5326_1_r0s2;
-  reg  [7:0]   sroa_speculated5326_1_r0s3;
-  reg  [7:0]   sroa_speculated5326_1_r0s4;
-  reg  [7:0]   sroa_speculated5326_1_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_r0s10;
+  reg  [7:0]   sroa_speculated5370_1_r0s1;
+  reg  [7:0]   sroa_speculated5370_1_r0s2;
+  reg  [7:0]   sroa_speculated5370_1_r0s3;
+  reg  [7:0]   sroa_speculated5370_1_r0s4;
+  reg  [7:0]   sroa_speculated5370_1_r0s5;
   reg          cmp_i_i121_i_1_r0s6;
   reg          cmp_i_i121_i_1_r0s7;
   reg          cmp_i_i121_i_1_r0s8;
@@ -11055,45 +11055,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_1_r0s4;
   reg  [5:0]   shl7_i_i_1_r0s5;
   reg  [5:0]   or_i394_i_1_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_1_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_1_r0s6;
   reg  [35:0]  mul_i_i_1_r0s7;
   reg  [35:0]  mul_i_i_1_r0s8;
-  reg  [9:0]   sub_i_i2533_1_r0s6;
-  reg  [9:0]   sub_i_i2533_1_r0s7;
-  reg  [9:0]   sub_i_i2533_1_r0s8;
-  reg  [10:0]  conv_i3642_1_r0s9;
+  reg  [9:0]   sub_i_i2552_1_r0s6;
+  reg  [9:0]   sub_i_i2552_1_r0s7;
+  reg  [9:0]   sub_i_i2552_1_r0s8;
+  reg  [10:0]  conv_i3680_1_r0s9;
   reg  [8:0]   narrow_1_r0s6;
   reg  [8:0]   narrow_1_r0s7;
   reg  [8:0]   narrow_1_r0s8;
   reg  [8:0]   narrow_1_r0s9;
-  reg          add_i3645_1_r0s10;
+  reg          add_i3683_1_r0s10;
   reg  [7:0]   code_i_sroa_0_0_1_r0s10;
   reg          cmp_i_i_i_i_1_r0s1;
   reg          cmp_i_i_i_i_1_r0s2;
   reg          cmp_i_i_i_i_1_r0s3;
   reg          cmp_i_i_i_i_1_r0s4;
   reg          or_cond106_not_1_r0s5;
-  reg  [7:0]   conv_i_i2742_1_r0s5;
-  reg  [7:0]   sroa_speculated5288_1_r0s1;
-  reg  [7:0]   sroa_speculated5288_1_r0s2;
-  reg  [7:0]   sroa_speculated5288_1_r0s3;
-  reg  [7:0]   sroa_speculated5288_1_r0s4;
+  reg  [7:0]   conv_i_i2761_1_r0s5;
+  reg  [7:0]   sroa_speculated5332_1_r0s1;
+  reg  [7:0]   sroa_speculated5332_1_r0s2;
+  reg  [7:0]   sroa_speculated5332_1_r0s3;
+  reg  [7:0]   sroa_speculated5332_1_r0s4;
   reg  [7:0]   sub_i88_i_1_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_1_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_1_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_1_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_1_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_1_r0s10;
-  reg  [7:0]   sroa_speculated5326_2_r0s1;
-  reg  [7:0]   sroa_speculated5326_2_r0s2;
-  reg  [7:0]   sroa_speculated5326_2_r0s3;
-  reg  [7:0]   sroa_speculated5326_2_r0s4;
-  reg  [7:0]   sroa_speculated5326_2_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_1_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_1_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_1_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_1_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_1_r0s10;
+  reg  [7:0]   sroa_speculated5370_2_r0s1;
+  reg  [7:0]   sroa_speculated5370_2_r0s2;
+  reg  [7:0]   sroa_speculated5370_2_r0s3;
+  reg  [7:0]   sroa_speculated5370_2_r0s4;
+  reg  [7:0]   sroa_speculated5370_2_r0s5;
   reg          cmp_i_i121_i_2_r0s6;
   reg          cmp_i_i121_i_2_r0s7;
   reg          cmp_i_i121_i_2_r0s8;
@@ -11103,45 +11103,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_2_r0s4;
   reg  [5:0]   shl7_i_i_2_r0s5;
   reg  [5:0]   or_i394_i_2_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_2_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_2_r0s6;
   reg  [35:0]  mul_i_i_2_r0s7;
   reg  [35:0]  mul_i_i_2_r0s8;
-  reg  [9:0]   sub_i_i2533_2_r0s6;
-  reg  [9:0]   sub_i_i2533_2_r0s7;
-  reg  [9:0]   sub_i_i2533_2_r0s8;
-  reg  [10:0]  conv_i3642_2_r0s9;
+  reg  [9:0]   sub_i_i2552_2_r0s6;
+  reg  [9:0]   sub_i_i2552_2_r0s7;
+  reg  [9:0]   sub_i_i2552_2_r0s8;
+  reg  [10:0]  conv_i3680_2_r0s9;
   reg  [8:0]   narrow_2_r0s6;
   reg  [8:0]   narrow_2_r0s7;
   reg  [8:0]   narrow_2_r0s8;
   reg  [8:0]   narrow_2_r0s9;
-  reg          add_i3645_2_r0s10;
+  reg          add_i3683_2_r0s10;
   reg  [7:0]   code_i_sroa_0_0_2_r0s10;
   reg          cmp_i_i_i_i_2_r0s1;
   reg          cmp_i_i_i_i_2_r0s2;
   reg          cmp_i_i_i_i_2_r0s3;
   reg          cmp_i_i_i_i_2_r0s4;
   reg          or_cond106_not_2_r0s5;
-  reg  [7:0]   conv_i_i2742_2_r0s5;
-  reg  [7:0]   sroa_speculated5288_2_r0s1;
-  reg  [7:0]   sroa_speculated5288_2_r0s2;
-  reg  [7:0]   sroa_speculated5288_2_r0s3;
-  reg  [7:0]   sroa_speculated5288_2_r0s4;
+  reg  [7:0]   conv_i_i2761_2_r0s5;
+  reg  [7:0]   sroa_speculated5332_2_r0s1;
+  reg  [7:0]   sroa_speculated5332_2_r0s2;
+  reg  [7:0]   sroa_speculated5332_2_r0s3;
+  reg  [7:0]   sroa_speculated5332_2_r0s4;
   reg  [7:0]   sub_i88_i_2_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_2_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_2_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_2_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_2_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_2_r0s10;
-  reg  [7:0]   sroa_speculated5326_3_r0s1;
-  reg  [7:0]   sroa_speculated5326_3_r0s2;
-  reg  [7:0]   sroa_speculated5326_3_r0s3;
-  reg  [7:0]   sroa_speculated5326_3_r0s4;
-  reg  [7:0]   sroa_speculated5326_3_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_2_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_2_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_2_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_2_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_2_r0s10;
+  reg  [7:0]   sroa_speculated5370_3_r0s1;
+  reg  [7:0]   sroa_speculated5370_3_r0s2;
+  reg  [7:0]   sroa_speculated5370_3_r0s3;
+  reg  [7:0]   sroa_speculated5370_3_r0s4;
+  reg  [7:0]   sroa_speculated5370_3_r0s5;
   reg          cmp_i_i121_i_3_r0s6;
   reg          cmp_i_i121_i_3_r0s7;
   reg          cmp_i_i121_i_3_r0s8;
@@ -11151,45 +11151,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_3_r0s4;
   reg  [5:0]   shl7_i_i_3_r0s5;
   reg  [5:0]   or_i394_i_3_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_3_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_3_r0s6;
   reg  [35:0]  mul_i_i_3_r0s7;
   reg  [35:0]  mul_i_i_3_r0s8;
-  reg  [9:0]   sub_i_i2533_3_r0s6;
-  reg  [9:0]   sub_i_i2533_3_r0s7;
-  reg  [9:0]   sub_i_i2533_3_r0s8;
-  reg  [10:0]  conv_i3642_3_r0s9;
+  reg  [9:0]   sub_i_i2552_3_r0s6;
+  reg  [9:0]   sub_i_i2552_3_r0s7;
+  reg  [9:0]   sub_i_i2552_3_r0s8;
+  reg  [10:0]  conv_i3680_3_r0s9;
   reg  [8:0]   narrow_3_r0s6;
   reg  [8:0]   narrow_3_r0s7;
   reg  [8:0]   narrow_3_r0s8;
   reg  [8:0]   narrow_3_r0s9;
-  reg          add_i3645_3_r0s10;
+  reg          add_i3683_3_r0s10;
   reg  [7:0]   code_i_sroa_0_0_3_r0s10;
   reg          cmp_i_i_i_i_3_r0s1;
   reg          cmp_i_i_i_i_3_r0s2;
   reg          cmp_i_i_i_i_3_r0s3;
   reg          cmp_i_i_i_i_3_r0s4;
   reg          or_cond106_not_3_r0s5;
-  reg  [7:0]   conv_i_i2742_3_r0s5;
-  reg  [7:0]   sroa_speculated5288_3_r0s1;
-  reg  [7:0]   sroa_speculated5288_3_r0s2;
-  reg  [7:0]   sroa_speculated5288_3_r0s3;
-  reg  [7:0]   sroa_speculated5288_3_r0s4;
+  reg  [7:0]   conv_i_i2761_3_r0s5;
+  reg  [7:0]   sroa_speculated5332_3_r0s1;
+  reg  [7:0]   sroa_speculated5332_3_r0s2;
+  reg  [7:0]   sroa_speculated5332_3_r0s3;
+  reg  [7:0]   sroa_speculated5332_3_r0s4;
   reg  [7:0]   sub_i88_i_3_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_3_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_3_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_3_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_3_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_3_r0s10;
-  reg  [7:0]   sroa_speculated5326_4_r0s1;
-  reg  [7:0]   sroa_speculated5326_4_r0s2;
-  reg  [7:0]   sroa_speculated5326_4_r0s3;
-  reg  [7:0]   sroa_speculated5326_4_r0s4;
-  reg  [7:0]   sroa_speculated5326_4_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_3_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_3_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_3_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_3_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_3_r0s10;
+  reg  [7:0]   sroa_speculated5370_4_r0s1;
+  reg  [7:0]   sroa_speculated5370_4_r0s2;
+  reg  [7:0]   sroa_speculated5370_4_r0s3;
+  reg  [7:0]   sroa_speculated5370_4_r0s4;
+  reg  [7:0]   sroa_speculated5370_4_r0s5;
   reg          cmp_i_i121_i_4_r0s6;
   reg          cmp_i_i121_i_4_r0s7;
   reg          cmp_i_i121_i_4_r0s8;
@@ -11199,45 +11199,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_4_r0s4;
   reg  [5:0]   shl7_i_i_4_r0s5;
   reg  [5:0]   or_i394_i_4_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_4_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_4_r0s6;
   reg  [35:0]  mul_i_i_4_r0s7;
   reg  [35:0]  mul_i_i_4_r0s8;
-  reg  [9:0]   sub_i_i2533_4_r0s6;
-  reg  [9:0]   sub_i_i2533_4_r0s7;
-  reg  [9:0]   sub_i_i2533_4_r0s8;
-  reg  [10:0]  conv_i3642_4_r0s9;
+  reg  [9:0]   sub_i_i2552_4_r0s6;
+  reg  [9:0]   sub_i_i2552_4_r0s7;
+  reg  [9:0]   sub_i_i2552_4_r0s8;
+  reg  [10:0]  conv_i3680_4_r0s9;
   reg  [8:0]   narrow_4_r0s6;
   reg  [8:0]   narrow_4_r0s7;
   reg  [8:0]   narrow_4_r0s8;
   reg  [8:0]   narrow_4_r0s9;
-  reg          add_i3645_4_r0s10;
+  reg          add_i3683_4_r0s10;
   reg  [7:0]   code_i_sroa_0_0_4_r0s10;
   reg          cmp_i_i_i_i_4_r0s1;
   reg          cmp_i_i_i_i_4_r0s2;
   reg          cmp_i_i_i_i_4_r0s3;
   reg          cmp_i_i_i_i_4_r0s4;
   reg          or_cond106_not_4_r0s5;
-  reg  [7:0]   conv_i_i2742_4_r0s5;
-  reg  [7:0]   sroa_speculated5288_4_r0s1;
-  reg  [7:0]   sroa_speculated5288_4_r0s2;
-  reg  [7:0]   sroa_speculated5288_4_r0s3;
-  reg  [7:0]   sroa_speculated5288_4_r0s4;
+  reg  [7:0]   conv_i_i2761_4_r0s5;
+  reg  [7:0]   sroa_speculated5332_4_r0s1;
+  reg  [7:0]   sroa_speculated5332_4_r0s2;
+  reg  [7:0]   sroa_speculated5332_4_r0s3;
+  reg  [7:0]   sroa_speculated5332_4_r0s4;
   reg  [7:0]   sub_i88_i_4_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_4_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_4_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_4_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_4_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_4_r0s10;
-  reg  [7:0]   sroa_speculated5326_5_r0s1;
-  reg  [7:0]   sroa_speculated5326_5_r0s2;
-  reg  [7:0]   sroa_speculated5326_5_r0s3;
-  reg  [7:0]   sroa_speculated5326_5_r0s4;
-  reg  [7:0]   sroa_speculated5326_5_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_4_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_4_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_4_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_4_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_4_r0s10;
+  reg  [7:0]   sroa_speculated5370_5_r0s1;
+  reg  [7:0]   sroa_speculated5370_5_r0s2;
+  reg  [7:0]   sroa_speculated5370_5_r0s3;
+  reg  [7:0]   sroa_speculated5370_5_r0s4;
+  reg  [7:0]   sroa_speculated5370_5_r0s5;
   reg          cmp_i_i121_i_5_r0s6;
   reg          cmp_i_i121_i_5_r0s7;
   reg          cmp_i_i121_i_5_r0s8;
@@ -11247,45 +11247,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_5_r0s4;
   reg  [5:0]   shl7_i_i_5_r0s5;
   reg  [5:0]   or_i394_i_5_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_5_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_5_r0s6;
   reg  [35:0]  mul_i_i_5_r0s7;
   reg  [35:0]  mul_i_i_5_r0s8;
-  reg  [9:0]   sub_i_i2533_5_r0s6;
-  reg  [9:0]   sub_i_i2533_5_r0s7;
-  reg  [9:0]   sub_i_i2533_5_r0s8;
-  reg  [10:0]  conv_i3642_5_r0s9;
+  reg  [9:0]   sub_i_i2552_5_r0s6;
+  reg  [9:0]   sub_i_i2552_5_r0s7;
+  reg  [9:0]   sub_i_i2552_5_r0s8;
+  reg  [10:0]  conv_i3680_5_r0s9;
   reg  [8:0]   narrow_5_r0s6;
   reg  [8:0]   narrow_5_r0s7;
   reg  [8:0]   narrow_5_r0s8;
   reg  [8:0]   narrow_5_r0s9;
-  reg          add_i3645_5_r0s10;
+  reg          add_i3683_5_r0s10;
   reg  [7:0]   code_i_sroa_0_0_5_r0s10;
   reg          cmp_i_i_i_i_5_r0s1;
   reg          cmp_i_i_i_i_5_r0s2;
   reg          cmp_i_i_i_i_5_r0s3;
   reg          cmp_i_i_i_i_5_r0s4;
   reg          or_cond106_not_5_r0s5;
-  reg  [7:0]   conv_i_i2742_5_r0s5;
-  reg  [7:0]   sroa_speculated5288_5_r0s1;
-  reg  [7:0]   sroa_speculated5288_5_r0s2;
-  reg  [7:0]   sroa_speculated5288_5_r0s3;
-  reg  [7:0]   sroa_speculated5288_5_r0s4;
+  reg  [7:0]   conv_i_i2761_5_r0s5;
+  reg  [7:0]   sroa_speculated5332_5_r0s1;
+  reg  [7:0]   sroa_speculated5332_5_r0s2;
+  reg  [7:0]   sroa_speculated5332_5_r0s3;
+  reg  [7:0]   sroa_speculated5332_5_r0s4;
   reg  [7:0]   sub_i88_i_5_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_5_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_5_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_5_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_5_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_5_r0s10;
-  reg  [7:0]   sroa_speculated5326_6_r0s1;
-  reg  [7:0]   sroa_speculated5326_6_r0s2;
-  reg  [7:0]   sroa_speculated5326_6_r0s3;
-  reg  [7:0]   sroa_speculated5326_6_r0s4;
-  reg  [7:0]   sroa_speculated5326_6_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_5_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_5_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_5_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_5_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_5_r0s10;
+  reg  [7:0]   sroa_speculated5370_6_r0s1;
+  reg  [7:0]   sroa_speculated5370_6_r0s2;
+  reg  [7:0]   sroa_speculated5370_6_r0s3;
+  reg  [7:0]   sroa_speculated5370_6_r0s4;
+  reg  [7:0]   sroa_speculated5370_6_r0s5;
   reg          cmp_i_i121_i_6_r0s6;
   reg          cmp_i_i121_i_6_r0s7;
   reg          cmp_i_i121_i_6_r0s8;
@@ -11295,45 +11295,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_6_r0s4;
   reg  [5:0]   shl7_i_i_6_r0s5;
   reg  [5:0]   or_i394_i_6_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_6_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_6_r0s6;
   reg  [35:0]  mul_i_i_6_r0s7;
   reg  [35:0]  mul_i_i_6_r0s8;
-  reg  [9:0]   sub_i_i2533_6_r0s6;
-  reg  [9:0]   sub_i_i2533_6_r0s7;
-  reg  [9:0]   sub_i_i2533_6_r0s8;
-  reg  [10:0]  conv_i3642_6_r0s9;
+  reg  [9:0]   sub_i_i2552_6_r0s6;
+  reg  [9:0]   sub_i_i2552_6_r0s7;
+  reg  [9:0]   sub_i_i2552_6_r0s8;
+  reg  [10:0]  conv_i3680_6_r0s9;
   reg  [8:0]   narrow_6_r0s6;
   reg  [8:0]   narrow_6_r0s7;
   reg  [8:0]   narrow_6_r0s8;
   reg  [8:0]   narrow_6_r0s9;
-  reg          add_i3645_6_r0s10;
+  reg          add_i3683_6_r0s10;
   reg  [7:0]   code_i_sroa_0_0_6_r0s10;
   reg          cmp_i_i_i_i_6_r0s1;
   reg          cmp_i_i_i_i_6_r0s2;
   reg          cmp_i_i_i_i_6_r0s3;
   reg          cmp_i_i_i_i_6_r0s4;
   reg          or_cond106_not_6_r0s5;
-  reg  [7:0]   conv_i_i2742_6_r0s5;
-  reg  [7:0]   sroa_speculated5288_6_r0s1;
-  reg  [7:0]   sroa_speculated5288_6_r0s2;
-  reg  [7:0]   sroa_speculated5288_6_r0s3;
-  reg  [7:0]   sroa_speculated5288_6_r0s4;
+  reg  [7:0]   conv_i_i2761_6_r0s5;
+  reg  [7:0]   sroa_speculated5332_6_r0s1;
+  reg  [7:0]   sroa_speculated5332_6_r0s2;
+  reg  [7:0]   sroa_speculated5332_6_r0s3;
+  reg  [7:0]   sroa_speculated5332_6_r0s4;
   reg  [7:0]   sub_i88_i_6_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_6_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_6_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_6_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_6_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_6_r0s10;
-  reg  [7:0]   sroa_speculated5326_7_r0s1;
-  reg  [7:0]   sroa_speculated5326_7_r0s2;
-  reg  [7:0]   sroa_speculated5326_7_r0s3;
-  reg  [7:0]   sroa_speculated5326_7_r0s4;
-  reg  [7:0]   sroa_speculated5326_7_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_6_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_6_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_6_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_6_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_6_r0s10;
+  reg  [7:0]   sroa_speculated5370_7_r0s1;
+  reg  [7:0]   sroa_speculated5370_7_r0s2;
+  reg  [7:0]   sroa_speculated5370_7_r0s3;
+  reg  [7:0]   sroa_speculated5370_7_r0s4;
+  reg  [7:0]   sroa_speculated5370_7_r0s5;
   reg          cmp_i_i121_i_7_r0s6;
   reg          cmp_i_i121_i_7_r0s7;
   reg          cmp_i_i121_i_7_r0s8;
@@ -11343,45 +11343,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_7_r0s4;
   reg  [5:0]   shl7_i_i_7_r0s5;
   reg  [5:0]   or_i394_i_7_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_7_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_7_r0s6;
   reg  [35:0]  mul_i_i_7_r0s7;
   reg  [35:0]  mul_i_i_7_r0s8;
-  reg  [9:0]   sub_i_i2533_7_r0s6;
-  reg  [9:0]   sub_i_i2533_7_r0s7;
-  reg  [9:0]   sub_i_i2533_7_r0s8;
-  reg  [10:0]  conv_i3642_7_r0s9;
+  reg  [9:0]   sub_i_i2552_7_r0s6;
+  reg  [9:0]   sub_i_i2552_7_r0s7;
+  reg  [9:0]   sub_i_i2552_7_r0s8;
+  reg  [10:0]  conv_i3680_7_r0s9;
   reg  [8:0]   narrow_7_r0s6;
   reg  [8:0]   narrow_7_r0s7;
   reg  [8:0]   narrow_7_r0s8;
   reg  [8:0]   narrow_7_r0s9;
-  reg          add_i3645_7_r0s10;
+  reg          add_i3683_7_r0s10;
   reg  [7:0]   code_i_sroa_0_0_7_r0s10;
   reg          cmp_i_i_i_i_7_r0s1;
   reg          cmp_i_i_i_i_7_r0s2;
   reg          cmp_i_i_i_i_7_r0s3;
   reg          cmp_i_i_i_i_7_r0s4;
   reg          or_cond106_not_7_r0s5;
-  reg  [7:0]   conv_i_i2742_7_r0s5;
-  reg  [7:0]   sroa_speculated5288_7_r0s1;
-  reg  [7:0]   sroa_speculated5288_7_r0s2;
-  reg  [7:0]   sroa_speculated5288_7_r0s3;
-  reg  [7:0]   sroa_speculated5288_7_r0s4;
+  reg  [7:0]   conv_i_i2761_7_r0s5;
+  reg  [7:0]   sroa_speculated5332_7_r0s1;
+  reg  [7:0]   sroa_speculated5332_7_r0s2;
+  reg  [7:0]   sroa_speculated5332_7_r0s3;
+  reg  [7:0]   sroa_speculated5332_7_r0s4;
   reg  [7:0]   sub_i88_i_7_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_7_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_7_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_7_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_7_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_7_r0s10;
-  reg  [7:0]   sroa_speculated5326_8_r0s1;
-  reg  [7:0]   sroa_speculated5326_8_r0s2;
-  reg  [7:0]   sroa_speculated5326_8_r0s3;
-  reg  [7:0]   sroa_speculated5326_8_r0s4;
-  reg  [7:0]   sroa_speculated5326_8_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_7_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_7_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_7_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_7_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_7_r0s10;
+  reg  [7:0]   sroa_speculated5370_8_r0s1;
+  reg  [7:0]   sroa_speculated5370_8_r0s2;
+  reg  [7:0]   sroa_speculated5370_8_r0s3;
+  reg  [7:0]   sroa_speculated5370_8_r0s4;
+  reg  [7:0]   sroa_speculated5370_8_r0s5;
   reg          cmp_i_i121_i_8_r0s6;
   reg          cmp_i_i121_i_8_r0s7;
   reg          cmp_i_i121_i_8_r0s8;
@@ -11391,45 +11391,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_8_r0s4;
   reg  [5:0]   shl7_i_i_8_r0s5;
   reg  [5:0]   or_i394_i_8_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_8_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_8_r0s6;
   reg  [35:0]  mul_i_i_8_r0s7;
   reg  [35:0]  mul_i_i_8_r0s8;
-  reg  [9:0]   sub_i_i2533_8_r0s6;
-  reg  [9:0]   sub_i_i2533_8_r0s7;
-  reg  [9:0]   sub_i_i2533_8_r0s8;
-  reg  [10:0]  conv_i3642_8_r0s9;
+  reg  [9:0]   sub_i_i2552_8_r0s6;
+  reg  [9:0]   sub_i_i2552_8_r0s7;
+  reg  [9:0]   sub_i_i2552_8_r0s8;
+  reg  [10:0]  conv_i3680_8_r0s9;
   reg  [8:0]   narrow_8_r0s6;
   reg  [8:0]   narrow_8_r0s7;
   reg  [8:0]   narrow_8_r0s8;
   reg  [8:0]   narrow_8_r0s9;
-  reg          add_i3645_8_r0s10;
+  reg          add_i3683_8_r0s10;
   reg  [7:0]   code_i_sroa_0_0_8_r0s10;
   reg          cmp_i_i_i_i_8_r0s1;
   reg          cmp_i_i_i_i_8_r0s2;
   reg          cmp_i_i_i_i_8_r0s3;
   reg          cmp_i_i_i_i_8_r0s4;
   reg          or_cond106_not_8_r0s5;
-  reg  [7:0]   conv_i_i2742_8_r0s5;
-  reg  [7:0]   sroa_speculated5288_8_r0s1;
-  reg  [7:0]   sroa_speculated5288_8_r0s2;
-  reg  [7:0]   sroa_speculated5288_8_r0s3;
-  reg  [7:0]   sroa_speculated5288_8_r0s4;
+  reg  [7:0]   conv_i_i2761_8_r0s5;
+  reg  [7:0]   sroa_speculated5332_8_r0s1;
+  reg  [7:0]   sroa_speculated5332_8_r0s2;
+  reg  [7:0]   sroa_speculated5332_8_r0s3;
+  reg  [7:0]   sroa_speculated5332_8_r0s4;
   reg  [7:0]   sub_i88_i_8_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_8_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_8_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_8_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_8_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_8_r0s10;
-  reg  [7:0]   sroa_speculated5326_9_r0s1;
-  reg  [7:0]   sroa_speculated5326_9_r0s2;
-  reg  [7:0]   sroa_speculated5326_9_r0s3;
-  reg  [7:0]   sroa_speculated5326_9_r0s4;
-  reg  [7:0]   sroa_speculated5326_9_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_8_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_8_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_8_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_8_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_8_r0s10;
+  reg  [7:0]   sroa_speculated5370_9_r0s1;
+  reg  [7:0]   sroa_speculated5370_9_r0s2;
+  reg  [7:0]   sroa_speculated5370_9_r0s3;
+  reg  [7:0]   sroa_speculated5370_9_r0s4;
+  reg  [7:0]   sroa_speculated5370_9_r0s5;
   reg          cmp_i_i121_i_9_r0s6;
   reg          cmp_i_i121_i_9_r0s7;
   reg          cmp_i_i121_i_9_r0s8;
@@ -11439,45 +11439,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_9_r0s4;
   reg  [5:0]   shl7_i_i_9_r0s5;
   reg  [5:0]   or_i394_i_9_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_9_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_9_r0s6;
   reg  [35:0]  mul_i_i_9_r0s7;
   reg  [35:0]  mul_i_i_9_r0s8;
-  reg  [9:0]   sub_i_i2533_9_r0s6;
-  reg  [9:0]   sub_i_i2533_9_r0s7;
-  reg  [9:0]   sub_i_i2533_9_r0s8;
-  reg  [10:0]  conv_i3642_9_r0s9;
+  reg  [9:0]   sub_i_i2552_9_r0s6;
+  reg  [9:0]   sub_i_i2552_9_r0s7;
+  reg  [9:0]   sub_i_i2552_9_r0s8;
+  reg  [10:0]  conv_i3680_9_r0s9;
   reg  [8:0]   narrow_9_r0s6;
   reg  [8:0]   narrow_9_r0s7;
   reg  [8:0]   narrow_9_r0s8;
   reg  [8:0]   narrow_9_r0s9;
-  reg          add_i3645_9_r0s10;
+  reg          add_i3683_9_r0s10;
   reg  [7:0]   code_i_sroa_0_0_9_r0s10;
   reg          cmp_i_i_i_i_9_r0s1;
   reg          cmp_i_i_i_i_9_r0s2;
   reg          cmp_i_i_i_i_9_r0s3;
   reg          cmp_i_i_i_i_9_r0s4;
   reg          or_cond106_not_9_r0s5;
-  reg  [7:0]   conv_i_i2742_9_r0s5;
-  reg  [7:0]   sroa_speculated5288_9_r0s1;
-  reg  [7:0]   sroa_speculated5288_9_r0s2;
-  reg  [7:0]   sroa_speculated5288_9_r0s3;
-  reg  [7:0]   sroa_speculated5288_9_r0s4;
+  reg  [7:0]   conv_i_i2761_9_r0s5;
+  reg  [7:0]   sroa_speculated5332_9_r0s1;
+  reg  [7:0]   sroa_speculated5332_9_r0s2;
+  reg  [7:0]   sroa_speculated5332_9_r0s3;
+  reg  [7:0]   sroa_speculated5332_9_r0s4;
   reg  [7:0]   sub_i88_i_9_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_9_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_9_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_9_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_9_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_9_r0s10;
-  reg  [7:0]   sroa_speculated5326_10_r0s1;
-  reg  [7:0]   sroa_speculated5326_10_r0s2;
-  reg  [7:0]   sroa_speculated5326_10_r0s3;
-  reg  [7:0]   sroa_speculated5326_10_r0s4;
-  reg  [7:0]   sroa_speculated5326_10_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_9_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_9_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_9_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_9_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_9_r0s10;
+  reg  [7:0]   sroa_speculated5370_10_r0s1;
+  reg  [7:0]   sroa_speculated5370_10_r0s2;
+  reg  [7:0]   sroa_speculated5370_10_r0s3;
+  reg  [7:0]   sroa_speculated5370_10_r0s4;
+  reg  [7:0]   sroa_speculated5370_10_r0s5;
   reg          cmp_i_i121_i_10_r0s6;
   reg          cmp_i_i121_i_10_r0s7;
   reg          cmp_i_i121_i_10_r0s8;
@@ -11487,45 +11487,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_10_r0s4;
   reg  [5:0]   shl7_i_i_10_r0s5;
   reg  [5:0]   or_i394_i_10_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_10_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_10_r0s6;
   reg  [35:0]  mul_i_i_10_r0s7;
   reg  [35:0]  mul_i_i_10_r0s8;
-  reg  [9:0]   sub_i_i2533_10_r0s6;
-  reg  [9:0]   sub_i_i2533_10_r0s7;
-  reg  [9:0]   sub_i_i2533_10_r0s8;
-  reg  [10:0]  conv_i3642_10_r0s9;
+  reg  [9:0]   sub_i_i2552_10_r0s6;
+  reg  [9:0]   sub_i_i2552_10_r0s7;
+  reg  [9:0]   sub_i_i2552_10_r0s8;
+  reg  [10:0]  conv_i3680_10_r0s9;
   reg  [8:0]   narrow_10_r0s6;
   reg  [8:0]   narrow_10_r0s7;
   reg  [8:0]   narrow_10_r0s8;
   reg  [8:0]   narrow_10_r0s9;
-  reg          add_i3645_10_r0s10;
+  reg          add_i3683_10_r0s10;
   reg  [7:0]   code_i_sroa_0_0_10_r0s10;
   reg          cmp_i_i_i_i_10_r0s1;
   reg          cmp_i_i_i_i_10_r0s2;
   reg          cmp_i_i_i_i_10_r0s3;
   reg          cmp_i_i_i_i_10_r0s4;
   reg          or_cond106_not_10_r0s5;
-  reg  [7:0]   conv_i_i2742_10_r0s5;
-  reg  [7:0]   sroa_speculated5288_10_r0s1;
-  reg  [7:0]   sroa_speculated5288_10_r0s2;
-  reg  [7:0]   sroa_speculated5288_10_r0s3;
-  reg  [7:0]   sroa_speculated5288_10_r0s4;
+  reg  [7:0]   conv_i_i2761_10_r0s5;
+  reg  [7:0]   sroa_speculated5332_10_r0s1;
+  reg  [7:0]   sroa_speculated5332_10_r0s2;
+  reg  [7:0]   sroa_speculated5332_10_r0s3;
+  reg  [7:0]   sroa_speculated5332_10_r0s4;
   reg  [7:0]   sub_i88_i_10_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_10_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_10_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_10_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_10_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_10_r0s10;
-  reg  [7:0]   sroa_speculated5326_11_r0s1;
-  reg  [7:0]   sroa_speculated5326_11_r0s2;
-  reg  [7:0]   sroa_speculated5326_11_r0s3;
-  reg  [7:0]   sroa_speculated5326_11_r0s4;
-  reg  [7:0]   sroa_speculated5326_11_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_10_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_10_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_10_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_10_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_10_r0s10;
+  reg  [7:0]   sroa_speculated5370_11_r0s1;
+  reg  [7:0]   sroa_speculated5370_11_r0s2;
+  reg  [7:0]   sroa_speculated5370_11_r0s3;
+  reg  [7:0]   sroa_speculated5370_11_r0s4;
+  reg  [7:0]   sroa_speculated5370_11_r0s5;
   reg          cmp_i_i121_i_11_r0s6;
   reg          cmp_i_i121_i_11_r0s7;
   reg          cmp_i_i121_i_11_r0s8;
@@ -11535,45 +11535,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_11_r0s4;
   reg  [5:0]   shl7_i_i_11_r0s5;
   reg  [5:0]   or_i394_i_11_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_11_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_11_r0s6;
   reg  [35:0]  mul_i_i_11_r0s7;
   reg  [35:0]  mul_i_i_11_r0s8;
-  reg  [9:0]   sub_i_i2533_11_r0s6;
-  reg  [9:0]   sub_i_i2533_11_r0s7;
-  reg  [9:0]   sub_i_i2533_11_r0s8;
-  reg  [10:0]  conv_i3642_11_r0s9;
+  reg  [9:0]   sub_i_i2552_11_r0s6;
+  reg  [9:0]   sub_i_i2552_11_r0s7;
+  reg  [9:0]   sub_i_i2552_11_r0s8;
+  reg  [10:0]  conv_i3680_11_r0s9;
   reg  [8:0]   narrow_11_r0s6;
   reg  [8:0]   narrow_11_r0s7;
   reg  [8:0]   narrow_11_r0s8;
   reg  [8:0]   narrow_11_r0s9;
-  reg          add_i3645_11_r0s10;
+  reg          add_i3683_11_r0s10;
   reg  [7:0]   code_i_sroa_0_0_11_r0s10;
   reg          cmp_i_i_i_i_11_r0s1;
   reg          cmp_i_i_i_i_11_r0s2;
   reg          cmp_i_i_i_i_11_r0s3;
   reg          cmp_i_i_i_i_11_r0s4;
   reg          or_cond106_not_11_r0s5;
-  reg  [7:0]   conv_i_i2742_11_r0s5;
-  reg  [7:0]   sroa_speculated5288_11_r0s1;
-  reg  [7:0]   sroa_speculated5288_11_r0s2;
-  reg  [7:0]   sroa_speculated5288_11_r0s3;
-  reg  [7:0]   sroa_speculated5288_11_r0s4;
+  reg  [7:0]   conv_i_i2761_11_r0s5;
+  reg  [7:0]   sroa_speculated5332_11_r0s1;
+  reg  [7:0]   sroa_speculated5332_11_r0s2;
+  reg  [7:0]   sroa_speculated5332_11_r0s3;
+  reg  [7:0]   sroa_speculated5332_11_r0s4;
   reg  [7:0]   sub_i88_i_11_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_11_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_11_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_11_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_11_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_11_r0s10;
-  reg  [7:0]   sroa_speculated5326_12_r0s1;
-  reg  [7:0]   sroa_speculated5326_12_r0s2;
-  reg  [7:0]   sroa_speculated5326_12_r0s3;
-  reg  [7:0]   sroa_speculated5326_12_r0s4;
-  reg  [7:0]   sroa_speculated5326_12_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_11_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_11_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_11_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_11_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_11_r0s10;
+  reg  [7:0]   sroa_speculated5370_12_r0s1;
+  reg  [7:0]   sroa_speculated5370_12_r0s2;
+  reg  [7:0]   sroa_speculated5370_12_r0s3;
+  reg  [7:0]   sroa_speculated5370_12_r0s4;
+  reg  [7:0]   sroa_speculated5370_12_r0s5;
   reg          cmp_i_i121_i_12_r0s6;
   reg          cmp_i_i121_i_12_r0s7;
   reg          cmp_i_i121_i_12_r0s8;
@@ -11583,45 +11583,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_12_r0s4;
   reg  [5:0]   shl7_i_i_12_r0s5;
   reg  [5:0]   or_i394_i_12_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_12_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_12_r0s6;
   reg  [35:0]  mul_i_i_12_r0s7;
   reg  [35:0]  mul_i_i_12_r0s8;
-  reg  [9:0]   sub_i_i2533_12_r0s6;
-  reg  [9:0]   sub_i_i2533_12_r0s7;
-  reg  [9:0]   sub_i_i2533_12_r0s8;
-  reg  [10:0]  conv_i3642_12_r0s9;
+  reg  [9:0]   sub_i_i2552_12_r0s6;
+  reg  [9:0]   sub_i_i2552_12_r0s7;
+  reg  [9:0]   sub_i_i2552_12_r0s8;
+  reg  [10:0]  conv_i3680_12_r0s9;
   reg  [8:0]   narrow_12_r0s6;
   reg  [8:0]   narrow_12_r0s7;
   reg  [8:0]   narrow_12_r0s8;
   reg  [8:0]   narrow_12_r0s9;
-  reg          add_i3645_12_r0s10;
+  reg          add_i3683_12_r0s10;
   reg  [7:0]   code_i_sroa_0_0_12_r0s10;
   reg          cmp_i_i_i_i_12_r0s1;
   reg          cmp_i_i_i_i_12_r0s2;
   reg          cmp_i_i_i_i_12_r0s3;
   reg          cmp_i_i_i_i_12_r0s4;
   reg          or_cond106_not_12_r0s5;
-  reg  [7:0]   conv_i_i2742_12_r0s5;
-  reg  [7:0]   sroa_speculated5288_12_r0s1;
-  reg  [7:0]   sroa_speculated5288_12_r0s2;
-  reg  [7:0]   sroa_speculated5288_12_r0s3;
-  reg  [7:0]   sroa_speculated5288_12_r0s4;
+  reg  [7:0]   conv_i_i2761_12_r0s5;
+  reg  [7:0]   sroa_speculated5332_12_r0s1;
+  reg  [7:0]   sroa_speculated5332_12_r0s2;
+  reg  [7:0]   sroa_speculated5332_12_r0s3;
+  reg  [7:0]   sroa_speculated5332_12_r0s4;
   reg  [7:0]   sub_i88_i_12_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_12_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_12_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_12_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_12_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_12_r0s10;
-  reg  [7:0]   sroa_speculated5326_13_r0s1;
-  reg  [7:0]   sroa_speculated5326_13_r0s2;
-  reg  [7:0]   sroa_speculated5326_13_r0s3;
-  reg  [7:0]   sroa_speculated5326_13_r0s4;
-  reg  [7:0]   sroa_speculated5326_13_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_12_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_12_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_12_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_12_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_12_r0s10;
+  reg  [7:0]   sroa_speculated5370_13_r0s1;
+  reg  [7:0]   sroa_speculated5370_13_r0s2;
+  reg  [7:0]   sroa_speculated5370_13_r0s3;
+  reg  [7:0]   sroa_speculated5370_13_r0s4;
+  reg  [7:0]   sroa_speculated5370_13_r0s5;
   reg          cmp_i_i121_i_13_r0s6;
   reg          cmp_i_i121_i_13_r0s7;
   reg          cmp_i_i121_i_13_r0s8;
@@ -11631,45 +11631,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_13_r0s4;
   reg  [5:0]   shl7_i_i_13_r0s5;
   reg  [5:0]   or_i394_i_13_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_13_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_13_r0s6;
   reg  [35:0]  mul_i_i_13_r0s7;
   reg  [35:0]  mul_i_i_13_r0s8;
-  reg  [9:0]   sub_i_i2533_13_r0s6;
-  reg  [9:0]   sub_i_i2533_13_r0s7;
-  reg  [9:0]   sub_i_i2533_13_r0s8;
-  reg  [10:0]  conv_i3642_13_r0s9;
+  reg  [9:0]   sub_i_i2552_13_r0s6;
+  reg  [9:0]   sub_i_i2552_13_r0s7;
+  reg  [9:0]   sub_i_i2552_13_r0s8;
+  reg  [10:0]  conv_i3680_13_r0s9;
   reg  [8:0]   narrow_13_r0s6;
   reg  [8:0]   narrow_13_r0s7;
   reg  [8:0]   narrow_13_r0s8;
   reg  [8:0]   narrow_13_r0s9;
-  reg          add_i3645_13_r0s10;
+  reg          add_i3683_13_r0s10;
   reg  [7:0]   code_i_sroa_0_0_13_r0s10;
   reg          cmp_i_i_i_i_13_r0s1;
   reg          cmp_i_i_i_i_13_r0s2;
   reg          cmp_i_i_i_i_13_r0s3;
   reg          cmp_i_i_i_i_13_r0s4;
   reg          or_cond106_not_13_r0s5;
-  reg  [7:0]   conv_i_i2742_13_r0s5;
-  reg  [7:0]   sroa_speculated5288_13_r0s1;
-  reg  [7:0]   sroa_speculated5288_13_r0s2;
-  reg  [7:0]   sroa_speculated5288_13_r0s3;
-  reg  [7:0]   sroa_speculated5288_13_r0s4;
+  reg  [7:0]   conv_i_i2761_13_r0s5;
+  reg  [7:0]   sroa_speculated5332_13_r0s1;
+  reg  [7:0]   sroa_speculated5332_13_r0s2;
+  reg  [7:0]   sroa_speculated5332_13_r0s3;
+  reg  [7:0]   sroa_speculated5332_13_r0s4;
   reg  [7:0]   sub_i88_i_13_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_13_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_13_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_13_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_13_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_13_r0s10;
-  reg  [7:0]   sroa_speculated5326_14_r0s1;
-  reg  [7:0]   sroa_speculated5326_14_r0s2;
-  reg  [7:0]   sroa_speculated5326_14_r0s3;
-  reg  [7:0]   sroa_speculated5326_14_r0s4;
-  reg  [7:0]   sroa_speculated5326_14_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_13_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_13_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_13_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_13_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_13_r0s10;
+  reg  [7:0]   sroa_speculated5370_14_r0s1;
+  reg  [7:0]   sroa_speculated5370_14_r0s2;
+  reg  [7:0]   sroa_speculated5370_14_r0s3;
+  reg  [7:0]   sroa_speculated5370_14_r0s4;
+  reg  [7:0]   sroa_speculated5370_14_r0s5;
   reg          cmp_i_i121_i_14_r0s6;
   reg          cmp_i_i121_i_14_r0s7;
   reg          cmp_i_i121_i_14_r0s8;
@@ -11679,45 +11679,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_14_r0s4;
   reg  [5:0]   shl7_i_i_14_r0s5;
   reg  [5:0]   or_i394_i_14_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_14_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_14_r0s6;
   reg  [35:0]  mul_i_i_14_r0s7;
   reg  [35:0]  mul_i_i_14_r0s8;
-  reg  [9:0]   sub_i_i2533_14_r0s6;
-  reg  [9:0]   sub_i_i2533_14_r0s7;
-  reg  [9:0]   sub_i_i2533_14_r0s8;
-  reg  [10:0]  conv_i3642_14_r0s9;
+  reg  [9:0]   sub_i_i2552_14_r0s6;
+  reg  [9:0]   sub_i_i2552_14_r0s7;
+  reg  [9:0]   sub_i_i2552_14_r0s8;
+  reg  [10:0]  conv_i3680_14_r0s9;
   reg  [8:0]   narrow_14_r0s6;
   reg  [8:0]   narrow_14_r0s7;
   reg  [8:0]   narrow_14_r0s8;
   reg  [8:0]   narrow_14_r0s9;
-  reg          add_i3645_14_r0s10;
+  reg          add_i3683_14_r0s10;
   reg  [7:0]   code_i_sroa_0_0_14_r0s10;
   reg          cmp_i_i_i_i_14_r0s1;
   reg          cmp_i_i_i_i_14_r0s2;
   reg          cmp_i_i_i_i_14_r0s3;
   reg          cmp_i_i_i_i_14_r0s4;
   reg          or_cond106_not_14_r0s5;
-  reg  [7:0]   conv_i_i2742_14_r0s5;
-  reg  [7:0]   sroa_speculated5288_14_r0s1;
-  reg  [7:0]   sroa_speculated5288_14_r0s2;
-  reg  [7:0]   sroa_speculated5288_14_r0s3;
-  reg  [7:0]   sroa_speculated5288_14_r0s4;
+  reg  [7:0]   conv_i_i2761_14_r0s5;
+  reg  [7:0]   sroa_speculated5332_14_r0s1;
+  reg  [7:0]   sroa_speculated5332_14_r0s2;
+  reg  [7:0]   sroa_speculated5332_14_r0s3;
+  reg  [7:0]   sroa_speculated5332_14_r0s4;
   reg  [7:0]   sub_i88_i_14_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_14_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_14_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_14_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_14_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_14_r0s10;
-  reg  [7:0]   sroa_speculated5326_15_r0s1;
-  reg  [7:0]   sroa_speculated5326_15_r0s2;
-  reg  [7:0]   sroa_speculated5326_15_r0s3;
-  reg  [7:0]   sroa_speculated5326_15_r0s4;
-  reg  [7:0]   sroa_speculated5326_15_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_14_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_14_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_14_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_14_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_14_r0s10;
+  reg  [7:0]   sroa_speculated5370_15_r0s1;
+  reg  [7:0]   sroa_speculated5370_15_r0s2;
+  reg  [7:0]   sroa_speculated5370_15_r0s3;
+  reg  [7:0]   sroa_speculated5370_15_r0s4;
+  reg  [7:0]   sroa_speculated5370_15_r0s5;
   reg          cmp_i_i121_i_15_r0s6;
   reg          cmp_i_i121_i_15_r0s7;
   reg          cmp_i_i121_i_15_r0s8;
@@ -11727,45 +11727,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_15_r0s4;
   reg  [5:0]   shl7_i_i_15_r0s5;
   reg  [5:0]   or_i394_i_15_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_15_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_15_r0s6;
   reg  [35:0]  mul_i_i_15_r0s7;
   reg  [35:0]  mul_i_i_15_r0s8;
-  reg  [9:0]   sub_i_i2533_15_r0s6;
-  reg  [9:0]   sub_i_i2533_15_r0s7;
-  reg  [9:0]   sub_i_i2533_15_r0s8;
-  reg  [10:0]  conv_i3642_15_r0s9;
+  reg  [9:0]   sub_i_i2552_15_r0s6;
+  reg  [9:0]   sub_i_i2552_15_r0s7;
+  reg  [9:0]   sub_i_i2552_15_r0s8;
+  reg  [10:0]  conv_i3680_15_r0s9;
   reg  [8:0]   narrow_15_r0s6;
   reg  [8:0]   narrow_15_r0s7;
   reg  [8:0]   narrow_15_r0s8;
   reg  [8:0]   narrow_15_r0s9;
-  reg          add_i3645_15_r0s10;
+  reg          add_i3683_15_r0s10;
   reg  [7:0]   code_i_sroa_0_0_15_r0s10;
   reg          cmp_i_i_i_i_15_r0s1;
   reg          cmp_i_i_i_i_15_r0s2;
   reg          cmp_i_i_i_i_15_r0s3;
   reg          cmp_i_i_i_i_15_r0s4;
   reg          or_cond106_not_15_r0s5;
-  reg  [7:0]   conv_i_i2742_15_r0s5;
-  reg  [7:0]   sroa_speculated5288_15_r0s1;
-  reg  [7:0]   sroa_speculated5288_15_r0s2;
-  reg  [7:0]   sroa_speculated5288_15_r0s3;
-  reg  [7:0]   sroa_speculated5288_15_r0s4;
+  reg  [7:0]   conv_i_i2761_15_r0s5;
+  reg  [7:0]   sroa_speculated5332_15_r0s1;
+  reg  [7:0]   sroa_speculated5332_15_r0s2;
+  reg  [7:0]   sroa_speculated5332_15_r0s3;
+  reg  [7:0]   sroa_speculated5332_15_r0s4;
   reg  [7:0]   sub_i88_i_15_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_15_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_15_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_15_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_15_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_15_r0s10;
-  reg  [7:0]   sroa_speculated5326_16_r0s1;
-  reg  [7:0]   sroa_speculated5326_16_r0s2;
-  reg  [7:0]   sroa_speculated5326_16_r0s3;
-  reg  [7:0]   sroa_speculated5326_16_r0s4;
-  reg  [7:0]   sroa_speculated5326_16_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_15_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_15_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_15_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_15_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_15_r0s10;
+  reg  [7:0]   sroa_speculated5370_16_r0s1;
+  reg  [7:0]   sroa_speculated5370_16_r0s2;
+  reg  [7:0]   sroa_speculated5370_16_r0s3;
+  reg  [7:0]   sroa_speculated5370_16_r0s4;
+  reg  [7:0]   sroa_speculated5370_16_r0s5;
   reg          cmp_i_i121_i_16_r0s6;
   reg          cmp_i_i121_i_16_r0s7;
   reg          cmp_i_i121_i_16_r0s8;
@@ -11775,45 +11775,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_16_r0s4;
   reg  [5:0]   shl7_i_i_16_r0s5;
   reg  [5:0]   or_i394_i_16_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_16_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_16_r0s6;
   reg  [35:0]  mul_i_i_16_r0s7;
   reg  [35:0]  mul_i_i_16_r0s8;
-  reg  [9:0]   sub_i_i2533_16_r0s6;
-  reg  [9:0]   sub_i_i2533_16_r0s7;
-  reg  [9:0]   sub_i_i2533_16_r0s8;
-  reg  [10:0]  conv_i3642_16_r0s9;
+  reg  [9:0]   sub_i_i2552_16_r0s6;
+  reg  [9:0]   sub_i_i2552_16_r0s7;
+  reg  [9:0]   sub_i_i2552_16_r0s8;
+  reg  [10:0]  conv_i3680_16_r0s9;
   reg  [8:0]   narrow_16_r0s6;
   reg  [8:0]   narrow_16_r0s7;
   reg  [8:0]   narrow_16_r0s8;
   reg  [8:0]   narrow_16_r0s9;
-  reg          add_i3645_16_r0s10;
+  reg          add_i3683_16_r0s10;
   reg  [7:0]   code_i_sroa_0_0_16_r0s10;
   reg          cmp_i_i_i_i_16_r0s1;
   reg          cmp_i_i_i_i_16_r0s2;
   reg          cmp_i_i_i_i_16_r0s3;
   reg          cmp_i_i_i_i_16_r0s4;
   reg          or_cond106_not_16_r0s5;
-  reg  [7:0]   conv_i_i2742_16_r0s5;
-  reg  [7:0]   sroa_speculated5288_16_r0s1;
-  reg  [7:0]   sroa_speculated5288_16_r0s2;
-  reg  [7:0]   sroa_speculated5288_16_r0s3;
-  reg  [7:0]   sroa_speculated5288_16_r0s4;
+  reg  [7:0]   conv_i_i2761_16_r0s5;
+  reg  [7:0]   sroa_speculated5332_16_r0s1;
+  reg  [7:0]   sroa_speculated5332_16_r0s2;
+  reg  [7:0]   sroa_speculated5332_16_r0s3;
+  reg  [7:0]   sroa_speculated5332_16_r0s4;
   reg  [7:0]   sub_i88_i_16_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_16_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_16_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_16_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_16_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_16_r0s10;
-  reg  [7:0]   sroa_speculated5326_17_r0s1;
-  reg  [7:0]   sroa_speculated5326_17_r0s2;
-  reg  [7:0]   sroa_speculated5326_17_r0s3;
-  reg  [7:0]   sroa_speculated5326_17_r0s4;
-  reg  [7:0]   sroa_speculated5326_17_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_16_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_16_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_16_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_16_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_16_r0s10;
+  reg  [7:0]   sroa_speculated5370_17_r0s1;
+  reg  [7:0]   sroa_speculated5370_17_r0s2;
+  reg  [7:0]   sroa_speculated5370_17_r0s3;
+  reg  [7:0]   sroa_speculated5370_17_r0s4;
+  reg  [7:0]   sroa_speculated5370_17_r0s5;
   reg          cmp_i_i121_i_17_r0s6;
   reg          cmp_i_i121_i_17_r0s7;
   reg          cmp_i_i121_i_17_r0s8;
@@ -11823,45 +11823,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_17_r0s4;
   reg  [5:0]   shl7_i_i_17_r0s5;
   reg  [5:0]   or_i394_i_17_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_17_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_17_r0s6;
   reg  [35:0]  mul_i_i_17_r0s7;
   reg  [35:0]  mul_i_i_17_r0s8;
-  reg  [9:0]   sub_i_i2533_17_r0s6;
-  reg  [9:0]   sub_i_i2533_17_r0s7;
-  reg  [9:0]   sub_i_i2533_17_r0s8;
-  reg  [10:0]  conv_i3642_17_r0s9;
+  reg  [9:0]   sub_i_i2552_17_r0s6;
+  reg  [9:0]   sub_i_i2552_17_r0s7;
+  reg  [9:0]   sub_i_i2552_17_r0s8;
+  reg  [10:0]  conv_i3680_17_r0s9;
   reg  [8:0]   narrow_17_r0s6;
   reg  [8:0]   narrow_17_r0s7;
   reg  [8:0]   narrow_17_r0s8;
   reg  [8:0]   narrow_17_r0s9;
-  reg          add_i3645_17_r0s10;
+  reg          add_i3683_17_r0s10;
   reg  [7:0]   code_i_sroa_0_0_17_r0s10;
   reg          cmp_i_i_i_i_17_r0s1;
   reg          cmp_i_i_i_i_17_r0s2;
   reg          cmp_i_i_i_i_17_r0s3;
   reg          cmp_i_i_i_i_17_r0s4;
   reg          or_cond106_not_17_r0s5;
-  reg  [7:0]   conv_i_i2742_17_r0s5;
-  reg  [7:0]   sroa_speculated5288_17_r0s1;
-  reg  [7:0]   sroa_speculated5288_17_r0s2;
-  reg  [7:0]   sroa_speculated5288_17_r0s3;
-  reg  [7:0]   sroa_speculated5288_17_r0s4;
+  reg  [7:0]   conv_i_i2761_17_r0s5;
+  reg  [7:0]   sroa_speculated5332_17_r0s1;
+  reg  [7:0]   sroa_speculated5332_17_r0s2;
+  reg  [7:0]   sroa_speculated5332_17_r0s3;
+  reg  [7:0]   sroa_speculated5332_17_r0s4;
   reg  [7:0]   sub_i88_i_17_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_17_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_17_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_17_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_17_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_17_r0s10;
-  reg  [7:0]   sroa_speculated5326_18_r0s1;
-  reg  [7:0]   sroa_speculated5326_18_r0s2;
-  reg  [7:0]   sroa_speculated5326_18_r0s3;
-  reg  [7:0]   sroa_speculated5326_18_r0s4;
-  reg  [7:0]   sroa_speculated5326_18_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_17_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_17_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_17_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_17_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_17_r0s10;
+  reg  [7:0]   sroa_speculated5370_18_r0s1;
+  reg  [7:0]   sroa_speculated5370_18_r0s2;
+  reg  [7:0]   sroa_speculated5370_18_r0s3;
+  reg  [7:0]   sroa_speculated5370_18_r0s4;
+  reg  [7:0]   sroa_speculated5370_18_r0s5;
   reg          cmp_i_i121_i_18_r0s6;
   reg          cmp_i_i121_i_18_r0s7;
   reg          cmp_i_i121_i_18_r0s8;
@@ -11871,45 +11871,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_18_r0s4;
   reg  [5:0]   shl7_i_i_18_r0s5;
   reg  [5:0]   or_i394_i_18_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_18_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_18_r0s6;
   reg  [35:0]  mul_i_i_18_r0s7;
   reg  [35:0]  mul_i_i_18_r0s8;
-  reg  [9:0]   sub_i_i2533_18_r0s6;
-  reg  [9:0]   sub_i_i2533_18_r0s7;
-  reg  [9:0]   sub_i_i2533_18_r0s8;
-  reg  [10:0]  conv_i3642_18_r0s9;
+  reg  [9:0]   sub_i_i2552_18_r0s6;
+  reg  [9:0]   sub_i_i2552_18_r0s7;
+  reg  [9:0]   sub_i_i2552_18_r0s8;
+  reg  [10:0]  conv_i3680_18_r0s9;
   reg  [8:0]   narrow_18_r0s6;
   reg  [8:0]   narrow_18_r0s7;
   reg  [8:0]   narrow_18_r0s8;
   reg  [8:0]   narrow_18_r0s9;
-  reg          add_i3645_18_r0s10;
+  reg          add_i3683_18_r0s10;
   reg  [7:0]   code_i_sroa_0_0_18_r0s10;
   reg          cmp_i_i_i_i_18_r0s1;
   reg          cmp_i_i_i_i_18_r0s2;
   reg          cmp_i_i_i_i_18_r0s3;
   reg          cmp_i_i_i_i_18_r0s4;
   reg          or_cond106_not_18_r0s5;
-  reg  [7:0]   conv_i_i2742_18_r0s5;
-  reg  [7:0]   sroa_speculated5288_18_r0s1;
-  reg  [7:0]   sroa_speculated5288_18_r0s2;
-  reg  [7:0]   sroa_speculated5288_18_r0s3;
-  reg  [7:0]   sroa_speculated5288_18_r0s4;
+  reg  [7:0]   conv_i_i2761_18_r0s5;
+  reg  [7:0]   sroa_speculated5332_18_r0s1;
+  reg  [7:0]   sroa_speculated5332_18_r0s2;
+  reg  [7:0]   sroa_speculated5332_18_r0s3;
+  reg  [7:0]   sroa_speculated5332_18_r0s4;
   reg  [7:0]   sub_i88_i_18_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_18_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_18_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_18_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_18_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_18_r0s10;
-  reg  [7:0]   sroa_speculated5326_19_r0s1;
-  reg  [7:0]   sroa_speculated5326_19_r0s2;
-  reg  [7:0]   sroa_speculated5326_19_r0s3;
-  reg  [7:0]   sroa_speculated5326_19_r0s4;
-  reg  [7:0]   sroa_speculated5326_19_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_18_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_18_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_18_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_18_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_18_r0s10;
+  reg  [7:0]   sroa_speculated5370_19_r0s1;
+  reg  [7:0]   sroa_speculated5370_19_r0s2;
+  reg  [7:0]   sroa_speculated5370_19_r0s3;
+  reg  [7:0]   sroa_speculated5370_19_r0s4;
+  reg  [7:0]   sroa_speculated5370_19_r0s5;
   reg          cmp_i_i121_i_19_r0s6;
   reg          cmp_i_i121_i_19_r0s7;
   reg          cmp_i_i121_i_19_r0s8;
@@ -11919,45 +11919,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_19_r0s4;
   reg  [5:0]   shl7_i_i_19_r0s5;
   reg  [5:0]   or_i394_i_19_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_19_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_19_r0s6;
   reg  [35:0]  mul_i_i_19_r0s7;
   reg  [35:0]  mul_i_i_19_r0s8;
-  reg  [9:0]   sub_i_i2533_19_r0s6;
-  reg  [9:0]   sub_i_i2533_19_r0s7;
-  reg  [9:0]   sub_i_i2533_19_r0s8;
-  reg  [10:0]  conv_i3642_19_r0s9;
+  reg  [9:0]   sub_i_i2552_19_r0s6;
+  reg  [9:0]   sub_i_i2552_19_r0s7;
+  reg  [9:0]   sub_i_i2552_19_r0s8;
+  reg  [10:0]  conv_i3680_19_r0s9;
   reg  [8:0]   narrow_19_r0s6;
   reg  [8:0]   narrow_19_r0s7;
   reg  [8:0]   narrow_19_r0s8;
   reg  [8:0]   narrow_19_r0s9;
-  reg          add_i3645_19_r0s10;
+  reg          add_i3683_19_r0s10;
   reg  [7:0]   code_i_sroa_0_0_19_r0s10;
   reg          cmp_i_i_i_i_19_r0s1;
   reg          cmp_i_i_i_i_19_r0s2;
   reg          cmp_i_i_i_i_19_r0s3;
   reg          cmp_i_i_i_i_19_r0s4;
   reg          or_cond106_not_19_r0s5;
-  reg  [7:0]   conv_i_i2742_19_r0s5;
-  reg  [7:0]   sroa_speculated5288_19_r0s1;
-  reg  [7:0]   sroa_speculated5288_19_r0s2;
-  reg  [7:0]   sroa_speculated5288_19_r0s3;
-  reg  [7:0]   sroa_speculated5288_19_r0s4;
+  reg  [7:0]   conv_i_i2761_19_r0s5;
+  reg  [7:0]   sroa_speculated5332_19_r0s1;
+  reg  [7:0]   sroa_speculated5332_19_r0s2;
+  reg  [7:0]   sroa_speculated5332_19_r0s3;
+  reg  [7:0]   sroa_speculated5332_19_r0s4;
   reg  [7:0]   sub_i88_i_19_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_19_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_19_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_19_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_19_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_19_r0s10;
-  reg  [7:0]   sroa_speculated5326_20_r0s1;
-  reg  [7:0]   sroa_speculated5326_20_r0s2;
-  reg  [7:0]   sroa_speculated5326_20_r0s3;
-  reg  [7:0]   sroa_speculated5326_20_r0s4;
-  reg  [7:0]   sroa_speculated5326_20_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_19_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_19_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_19_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_19_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_19_r0s10;
+  reg  [7:0]   sroa_speculated5370_20_r0s1;
+  reg  [7:0]   sroa_speculated5370_20_r0s2;
+  reg  [7:0]   sroa_speculated5370_20_r0s3;
+  reg  [7:0]   sroa_speculated5370_20_r0s4;
+  reg  [7:0]   sroa_speculated5370_20_r0s5;
   reg          cmp_i_i121_i_20_r0s6;
   reg          cmp_i_i121_i_20_r0s7;
   reg          cmp_i_i121_i_20_r0s8;
@@ -11967,45 +11967,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_20_r0s4;
   reg  [5:0]   shl7_i_i_20_r0s5;
   reg  [5:0]   or_i394_i_20_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_20_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_20_r0s6;
   reg  [35:0]  mul_i_i_20_r0s7;
   reg  [35:0]  mul_i_i_20_r0s8;
-  reg  [9:0]   sub_i_i2533_20_r0s6;
-  reg  [9:0]   sub_i_i2533_20_r0s7;
-  reg  [9:0]   sub_i_i2533_20_r0s8;
-  reg  [10:0]  conv_i3642_20_r0s9;
+  reg  [9:0]   sub_i_i2552_20_r0s6;
+  reg  [9:0]   sub_i_i2552_20_r0s7;
+  reg  [9:0]   sub_i_i2552_20_r0s8;
+  reg  [10:0]  conv_i3680_20_r0s9;
   reg  [8:0]   narrow_20_r0s6;
   reg  [8:0]   narrow_20_r0s7;
   reg  [8:0]   narrow_20_r0s8;
   reg  [8:0]   narrow_20_r0s9;
-  reg          add_i3645_20_r0s10;
+  reg          add_i3683_20_r0s10;
   reg  [7:0]   code_i_sroa_0_0_20_r0s10;
   reg          cmp_i_i_i_i_20_r0s1;
   reg          cmp_i_i_i_i_20_r0s2;
   reg          cmp_i_i_i_i_20_r0s3;
   reg          cmp_i_i_i_i_20_r0s4;
   reg          or_cond106_not_20_r0s5;
-  reg  [7:0]   conv_i_i2742_20_r0s5;
-  reg  [7:0]   sroa_speculated5288_20_r0s1;
-  reg  [7:0]   sroa_speculated5288_20_r0s2;
-  reg  [7:0]   sroa_speculated5288_20_r0s3;
-  reg  [7:0]   sroa_speculated5288_20_r0s4;
+  reg  [7:0]   conv_i_i2761_20_r0s5;
+  reg  [7:0]   sroa_speculated5332_20_r0s1;
+  reg  [7:0]   sroa_speculated5332_20_r0s2;
+  reg  [7:0]   sroa_speculated5332_20_r0s3;
+  reg  [7:0]   sroa_speculated5332_20_r0s4;
   reg  [7:0]   sub_i88_i_20_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_20_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_20_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_20_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_20_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_20_r0s10;
-  reg  [7:0]   sroa_speculated5326_21_r0s1;
-  reg  [7:0]   sroa_speculated5326_21_r0s2;
-  reg  [7:0]   sroa_speculated5326_21_r0s3;
-  reg  [7:0]   sroa_speculated5326_21_r0s4;
-  reg  [7:0]   sroa_speculated5326_21_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_20_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_20_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_20_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_20_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_20_r0s10;
+  reg  [7:0]   sroa_speculated5370_21_r0s1;
+  reg  [7:0]   sroa_speculated5370_21_r0s2;
+  reg  [7:0]   sroa_speculated5370_21_r0s3;
+  reg  [7:0]   sroa_speculated5370_21_r0s4;
+  reg  [7:0]   sroa_speculated5370_21_r0s5;
   reg          cmp_i_i121_i_21_r0s6;
   reg          cmp_i_i121_i_21_r0s7;
   reg          cmp_i_i121_i_21_r0s8;
@@ -12015,45 +12015,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_21_r0s4;
   reg  [5:0]   shl7_i_i_21_r0s5;
   reg  [5:0]   or_i394_i_21_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_21_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_21_r0s6;
   reg  [35:0]  mul_i_i_21_r0s7;
   reg  [35:0]  mul_i_i_21_r0s8;
-  reg  [9:0]   sub_i_i2533_21_r0s6;
-  reg  [9:0]   sub_i_i2533_21_r0s7;
-  reg  [9:0]   sub_i_i2533_21_r0s8;
-  reg  [10:0]  conv_i3642_21_r0s9;
+  reg  [9:0]   sub_i_i2552_21_r0s6;
+  reg  [9:0]   sub_i_i2552_21_r0s7;
+  reg  [9:0]   sub_i_i2552_21_r0s8;
+  reg  [10:0]  conv_i3680_21_r0s9;
   reg  [8:0]   narrow_21_r0s6;
   reg  [8:0]   narrow_21_r0s7;
   reg  [8:0]   narrow_21_r0s8;
   reg  [8:0]   narrow_21_r0s9;
-  reg          add_i3645_21_r0s10;
+  reg          add_i3683_21_r0s10;
   reg  [7:0]   code_i_sroa_0_0_21_r0s10;
   reg          cmp_i_i_i_i_21_r0s1;
   reg          cmp_i_i_i_i_21_r0s2;
   reg          cmp_i_i_i_i_21_r0s3;
   reg          cmp_i_i_i_i_21_r0s4;
   reg          or_cond106_not_21_r0s5;
-  reg  [7:0]   conv_i_i2742_21_r0s5;
-  reg  [7:0]   sroa_speculated5288_21_r0s1;
-  reg  [7:0]   sroa_speculated5288_21_r0s2;
-  reg  [7:0]   sroa_speculated5288_21_r0s3;
-  reg  [7:0]   sroa_speculated5288_21_r0s4;
+  reg  [7:0]   conv_i_i2761_21_r0s5;
+  reg  [7:0]   sroa_speculated5332_21_r0s1;
+  reg  [7:0]   sroa_speculated5332_21_r0s2;
+  reg  [7:0]   sroa_speculated5332_21_r0s3;
+  reg  [7:0]   sroa_speculated5332_21_r0s4;
   reg  [7:0]   sub_i88_i_21_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_21_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_21_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_21_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_21_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_21_r0s10;
-  reg  [7:0]   sroa_speculated5326_22_r0s1;
-  reg  [7:0]   sroa_speculated5326_22_r0s2;
-  reg  [7:0]   sroa_speculated5326_22_r0s3;
-  reg  [7:0]   sroa_speculated5326_22_r0s4;
-  reg  [7:0]   sroa_speculated5326_22_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_21_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_21_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_21_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_21_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_21_r0s10;
+  reg  [7:0]   sroa_speculated5370_22_r0s1;
+  reg  [7:0]   sroa_speculated5370_22_r0s2;
+  reg  [7:0]   sroa_speculated5370_22_r0s3;
+  reg  [7:0]   sroa_speculated5370_22_r0s4;
+  reg  [7:0]   sroa_speculated5370_22_r0s5;
   reg          cmp_i_i121_i_22_r0s6;
   reg          cmp_i_i121_i_22_r0s7;
   reg          cmp_i_i121_i_22_r0s8;
@@ -12063,45 +12063,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_22_r0s4;
   reg  [5:0]   shl7_i_i_22_r0s5;
   reg  [5:0]   or_i394_i_22_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_22_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_22_r0s6;
   reg  [35:0]  mul_i_i_22_r0s7;
   reg  [35:0]  mul_i_i_22_r0s8;
-  reg  [9:0]   sub_i_i2533_22_r0s6;
-  reg  [9:0]   sub_i_i2533_22_r0s7;
-  reg  [9:0]   sub_i_i2533_22_r0s8;
-  reg  [10:0]  conv_i3642_22_r0s9;
+  reg  [9:0]   sub_i_i2552_22_r0s6;
+  reg  [9:0]   sub_i_i2552_22_r0s7;
+  reg  [9:0]   sub_i_i2552_22_r0s8;
+  reg  [10:0]  conv_i3680_22_r0s9;
   reg  [8:0]   narrow_22_r0s6;
   reg  [8:0]   narrow_22_r0s7;
   reg  [8:0]   narrow_22_r0s8;
   reg  [8:0]   narrow_22_r0s9;
-  reg          add_i3645_22_r0s10;
+  reg          add_i3683_22_r0s10;
   reg  [7:0]   code_i_sroa_0_0_22_r0s10;
   reg          cmp_i_i_i_i_22_r0s1;
   reg          cmp_i_i_i_i_22_r0s2;
   reg          cmp_i_i_i_i_22_r0s3;
   reg          cmp_i_i_i_i_22_r0s4;
   reg          or_cond106_not_22_r0s5;
-  reg  [7:0]   conv_i_i2742_22_r0s5;
-  reg  [7:0]   sroa_speculated5288_22_r0s1;
-  reg  [7:0]   sroa_speculated5288_22_r0s2;
-  reg  [7:0]   sroa_speculated5288_22_r0s3;
-  reg  [7:0]   sroa_speculated5288_22_r0s4;
+  reg  [7:0]   conv_i_i2761_22_r0s5;
+  reg  [7:0]   sroa_speculated5332_22_r0s1;
+  reg  [7:0]   sroa_speculated5332_22_r0s2;
+  reg  [7:0]   sroa_speculated5332_22_r0s3;
+  reg  [7:0]   sroa_speculated5332_22_r0s4;
   reg  [7:0]   sub_i88_i_22_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_22_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_22_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_22_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_22_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_22_r0s10;
-  reg  [7:0]   sroa_speculated5326_23_r0s1;
-  reg  [7:0]   sroa_speculated5326_23_r0s2;
-  reg  [7:0]   sroa_speculated5326_23_r0s3;
-  reg  [7:0]   sroa_speculated5326_23_r0s4;
-  reg  [7:0]   sroa_speculated5326_23_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_22_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_22_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_22_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_22_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_22_r0s10;
+  reg  [7:0]   sroa_speculated5370_23_r0s1;
+  reg  [7:0]   sroa_speculated5370_23_r0s2;
+  reg  [7:0]   sroa_speculated5370_23_r0s3;
+  reg  [7:0]   sroa_speculated5370_23_r0s4;
+  reg  [7:0]   sroa_speculated5370_23_r0s5;
   reg          cmp_i_i121_i_23_r0s6;
   reg          cmp_i_i121_i_23_r0s7;
   reg          cmp_i_i121_i_23_r0s8;
@@ -12111,45 +12111,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_23_r0s4;
   reg  [5:0]   shl7_i_i_23_r0s5;
   reg  [5:0]   or_i394_i_23_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_23_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_23_r0s6;
   reg  [35:0]  mul_i_i_23_r0s7;
   reg  [35:0]  mul_i_i_23_r0s8;
-  reg  [9:0]   sub_i_i2533_23_r0s6;
-  reg  [9:0]   sub_i_i2533_23_r0s7;
-  reg  [9:0]   sub_i_i2533_23_r0s8;
-  reg  [10:0]  conv_i3642_23_r0s9;
+  reg  [9:0]   sub_i_i2552_23_r0s6;
+  reg  [9:0]   sub_i_i2552_23_r0s7;
+  reg  [9:0]   sub_i_i2552_23_r0s8;
+  reg  [10:0]  conv_i3680_23_r0s9;
   reg  [8:0]   narrow_23_r0s6;
   reg  [8:0]   narrow_23_r0s7;
   reg  [8:0]   narrow_23_r0s8;
   reg  [8:0]   narrow_23_r0s9;
-  reg          add_i3645_23_r0s10;
+  reg          add_i3683_23_r0s10;
   reg  [7:0]   code_i_sroa_0_0_23_r0s10;
   reg          cmp_i_i_i_i_23_r0s1;
   reg          cmp_i_i_i_i_23_r0s2;
   reg          cmp_i_i_i_i_23_r0s3;
   reg          cmp_i_i_i_i_23_r0s4;
   reg          or_cond106_not_23_r0s5;
-  reg  [7:0]   conv_i_i2742_23_r0s5;
-  reg  [7:0]   sroa_speculated5288_23_r0s1;
-  reg  [7:0]   sroa_speculated5288_23_r0s2;
-  reg  [7:0]   sroa_speculated5288_23_r0s3;
-  reg  [7:0]   sroa_speculated5288_23_r0s4;
+  reg  [7:0]   conv_i_i2761_23_r0s5;
+  reg  [7:0]   sroa_speculated5332_23_r0s1;
+  reg  [7:0]   sroa_speculated5332_23_r0s2;
+  reg  [7:0]   sroa_speculated5332_23_r0s3;
+  reg  [7:0]   sroa_speculated5332_23_r0s4;
   reg  [7:0]   sub_i88_i_23_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_23_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_23_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_23_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_23_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_23_r0s10;
-  reg  [7:0]   sroa_speculated5326_24_r0s1;
-  reg  [7:0]   sroa_speculated5326_24_r0s2;
-  reg  [7:0]   sroa_speculated5326_24_r0s3;
-  reg  [7:0]   sroa_speculated5326_24_r0s4;
-  reg  [7:0]   sroa_speculated5326_24_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_23_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_23_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_23_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_23_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_23_r0s10;
+  reg  [7:0]   sroa_speculated5370_24_r0s1;
+  reg  [7:0]   sroa_speculated5370_24_r0s2;
+  reg  [7:0]   sroa_speculated5370_24_r0s3;
+  reg  [7:0]   sroa_speculated5370_24_r0s4;
+  reg  [7:0]   sroa_speculated5370_24_r0s5;
   reg          cmp_i_i121_i_24_r0s6;
   reg          cmp_i_i121_i_24_r0s7;
   reg          cmp_i_i121_i_24_r0s8;
@@ -12159,45 +12159,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_24_r0s4;
   reg  [5:0]   shl7_i_i_24_r0s5;
   reg  [5:0]   or_i394_i_24_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_24_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_24_r0s6;
   reg  [35:0]  mul_i_i_24_r0s7;
   reg  [35:0]  mul_i_i_24_r0s8;
-  reg  [9:0]   sub_i_i2533_24_r0s6;
-  reg  [9:0]   sub_i_i2533_24_r0s7;
-  reg  [9:0]   sub_i_i2533_24_r0s8;
-  reg  [10:0]  conv_i3642_24_r0s9;
+  reg  [9:0]   sub_i_i2552_24_r0s6;
+  reg  [9:0]   sub_i_i2552_24_r0s7;
+  reg  [9:0]   sub_i_i2552_24_r0s8;
+  reg  [10:0]  conv_i3680_24_r0s9;
   reg  [8:0]   narrow_24_r0s6;
   reg  [8:0]   narrow_24_r0s7;
   reg  [8:0]   narrow_24_r0s8;
   reg  [8:0]   narrow_24_r0s9;
-  reg          add_i3645_24_r0s10;
+  reg          add_i3683_24_r0s10;
   reg  [7:0]   code_i_sroa_0_0_24_r0s10;
   reg          cmp_i_i_i_i_24_r0s1;
   reg          cmp_i_i_i_i_24_r0s2;
   reg          cmp_i_i_i_i_24_r0s3;
   reg          cmp_i_i_i_i_24_r0s4;
   reg          or_cond106_not_24_r0s5;
-  reg  [7:0]   conv_i_i2742_24_r0s5;
-  reg  [7:0]   sroa_speculated5288_24_r0s1;
-  reg  [7:0]   sroa_speculated5288_24_r0s2;
-  reg  [7:0]   sroa_speculated5288_24_r0s3;
-  reg  [7:0]   sroa_speculated5288_24_r0s4;
+  reg  [7:0]   conv_i_i2761_24_r0s5;
+  reg  [7:0]   sroa_speculated5332_24_r0s1;
+  reg  [7:0]   sroa_speculated5332_24_r0s2;
+  reg  [7:0]   sroa_speculated5332_24_r0s3;
+  reg  [7:0]   sroa_speculated5332_24_r0s4;
   reg  [7:0]   sub_i88_i_24_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_24_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_24_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_24_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_24_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_24_r0s10;
-  reg  [7:0]   sroa_speculated5326_25_r0s1;
-  reg  [7:0]   sroa_speculated5326_25_r0s2;
-  reg  [7:0]   sroa_speculated5326_25_r0s3;
-  reg  [7:0]   sroa_speculated5326_25_r0s4;
-  reg  [7:0]   sroa_speculated5326_25_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_24_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_24_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_24_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_24_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_24_r0s10;
+  reg  [7:0]   sroa_speculated5370_25_r0s1;
+  reg  [7:0]   sroa_speculated5370_25_r0s2;
+  reg  [7:0]   sroa_speculated5370_25_r0s3;
+  reg  [7:0]   sroa_speculated5370_25_r0s4;
+  reg  [7:0]   sroa_speculated5370_25_r0s5;
   reg          cmp_i_i121_i_25_r0s6;
   reg          cmp_i_i121_i_25_r0s7;
   reg          cmp_i_i121_i_25_r0s8;
@@ -12207,45 +12207,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_25_r0s4;
   reg  [5:0]   shl7_i_i_25_r0s5;
   reg  [5:0]   or_i394_i_25_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_25_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_25_r0s6;
   reg  [35:0]  mul_i_i_25_r0s7;
   reg  [35:0]  mul_i_i_25_r0s8;
-  reg  [9:0]   sub_i_i2533_25_r0s6;
-  reg  [9:0]   sub_i_i2533_25_r0s7;
-  reg  [9:0]   sub_i_i2533_25_r0s8;
-  reg  [10:0]  conv_i3642_25_r0s9;
+  reg  [9:0]   sub_i_i2552_25_r0s6;
+  reg  [9:0]   sub_i_i2552_25_r0s7;
+  reg  [9:0]   sub_i_i2552_25_r0s8;
+  reg  [10:0]  conv_i3680_25_r0s9;
   reg  [8:0]   narrow_25_r0s6;
   reg  [8:0]   narrow_25_r0s7;
   reg  [8:0]   narrow_25_r0s8;
   reg  [8:0]   narrow_25_r0s9;
-  reg          add_i3645_25_r0s10;
+  reg          add_i3683_25_r0s10;
   reg  [7:0]   code_i_sroa_0_0_25_r0s10;
   reg          cmp_i_i_i_i_25_r0s1;
   reg          cmp_i_i_i_i_25_r0s2;
   reg          cmp_i_i_i_i_25_r0s3;
   reg          cmp_i_i_i_i_25_r0s4;
   reg          or_cond106_not_25_r0s5;
-  reg  [7:0]   conv_i_i2742_25_r0s5;
-  reg  [7:0]   sroa_speculated5288_25_r0s1;
-  reg  [7:0]   sroa_speculated5288_25_r0s2;
-  reg  [7:0]   sroa_speculated5288_25_r0s3;
-  reg  [7:0]   sroa_speculated5288_25_r0s4;
+  reg  [7:0]   conv_i_i2761_25_r0s5;
+  reg  [7:0]   sroa_speculated5332_25_r0s1;
+  reg  [7:0]   sroa_speculated5332_25_r0s2;
+  reg  [7:0]   sroa_speculated5332_25_r0s3;
+  reg  [7:0]   sroa_speculated5332_25_r0s4;
   reg  [7:0]   sub_i88_i_25_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_25_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_25_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_25_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_25_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_25_r0s10;
-  reg  [7:0]   sroa_speculated5326_26_r0s1;
-  reg  [7:0]   sroa_speculated5326_26_r0s2;
-  reg  [7:0]   sroa_speculated5326_26_r0s3;
-  reg  [7:0]   sroa_speculated5326_26_r0s4;
-  reg  [7:0]   sroa_speculated5326_26_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_25_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_25_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_25_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_25_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_25_r0s10;
+  reg  [7:0]   sroa_speculated5370_26_r0s1;
+  reg  [7:0]   sroa_speculated5370_26_r0s2;
+  reg  [7:0]   sroa_speculated5370_26_r0s3;
+  reg  [7:0]   sroa_speculated5370_26_r0s4;
+  reg  [7:0]   sroa_speculated5370_26_r0s5;
   reg          cmp_i_i121_i_26_r0s6;
   reg          cmp_i_i121_i_26_r0s7;
   reg          cmp_i_i121_i_26_r0s8;
@@ -12255,45 +12255,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_26_r0s4;
   reg  [5:0]   shl7_i_i_26_r0s5;
   reg  [5:0]   or_i394_i_26_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_26_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_26_r0s6;
   reg  [35:0]  mul_i_i_26_r0s7;
   reg  [35:0]  mul_i_i_26_r0s8;
-  reg  [9:0]   sub_i_i2533_26_r0s6;
-  reg  [9:0]   sub_i_i2533_26_r0s7;
-  reg  [9:0]   sub_i_i2533_26_r0s8;
-  reg  [10:0]  conv_i3642_26_r0s9;
+  reg  [9:0]   sub_i_i2552_26_r0s6;
+  reg  [9:0]   sub_i_i2552_26_r0s7;
+  reg  [9:0]   sub_i_i2552_26_r0s8;
+  reg  [10:0]  conv_i3680_26_r0s9;
   reg  [8:0]   narrow_26_r0s6;
   reg  [8:0]   narrow_26_r0s7;
   reg  [8:0]   narrow_26_r0s8;
   reg  [8:0]   narrow_26_r0s9;
-  reg          add_i3645_26_r0s10;
+  reg          add_i3683_26_r0s10;
   reg  [7:0]   code_i_sroa_0_0_26_r0s10;
   reg          cmp_i_i_i_i_26_r0s1;
   reg          cmp_i_i_i_i_26_r0s2;
   reg          cmp_i_i_i_i_26_r0s3;
   reg          cmp_i_i_i_i_26_r0s4;
   reg          or_cond106_not_26_r0s5;
-  reg  [7:0]   conv_i_i2742_26_r0s5;
-  reg  [7:0]   sroa_speculated5288_26_r0s1;
-  reg  [7:0]   sroa_speculated5288_26_r0s2;
-  reg  [7:0]   sroa_speculated5288_26_r0s3;
-  reg  [7:0]   sroa_speculated5288_26_r0s4;
+  reg  [7:0]   conv_i_i2761_26_r0s5;
+  reg  [7:0]   sroa_speculated5332_26_r0s1;
+  reg  [7:0]   sroa_speculated5332_26_r0s2;
+  reg  [7:0]   sroa_speculated5332_26_r0s3;
+  reg  [7:0]   sroa_speculated5332_26_r0s4;
   reg  [7:0]   sub_i88_i_26_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_26_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_26_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_26_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_26_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_26_r0s10;
-  reg  [7:0]   sroa_speculated5326_27_r0s1;
-  reg  [7:0]   sroa_speculated5326_27_r0s2;
-  reg  [7:0]   sroa_speculated5326_27_r0s3;
-  reg  [7:0]   sroa_speculated5326_27_r0s4;
-  reg  [7:0]   sroa_speculated5326_27_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_26_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_26_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_26_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_26_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_26_r0s10;
+  reg  [7:0]   sroa_speculated5370_27_r0s1;
+  reg  [7:0]   sroa_speculated5370_27_r0s2;
+  reg  [7:0]   sroa_speculated5370_27_r0s3;
+  reg  [7:0]   sroa_speculated5370_27_r0s4;
+  reg  [7:0]   sroa_speculated5370_27_r0s5;
   reg          cmp_i_i121_i_27_r0s6;
   reg          cmp_i_i121_i_27_r0s7;
   reg          cmp_i_i121_i_27_r0s8;
@@ -12303,45 +12303,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_27_r0s4;
   reg  [5:0]   shl7_i_i_27_r0s5;
   reg  [5:0]   or_i394_i_27_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_27_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_27_r0s6;
   reg  [35:0]  mul_i_i_27_r0s7;
   reg  [35:0]  mul_i_i_27_r0s8;
-  reg  [9:0]   sub_i_i2533_27_r0s6;
-  reg  [9:0]   sub_i_i2533_27_r0s7;
-  reg  [9:0]   sub_i_i2533_27_r0s8;
-  reg  [10:0]  conv_i3642_27_r0s9;
+  reg  [9:0]   sub_i_i2552_27_r0s6;
+  reg  [9:0]   sub_i_i2552_27_r0s7;
+  reg  [9:0]   sub_i_i2552_27_r0s8;
+  reg  [10:0]  conv_i3680_27_r0s9;
   reg  [8:0]   narrow_27_r0s6;
   reg  [8:0]   narrow_27_r0s7;
   reg  [8:0]   narrow_27_r0s8;
   reg  [8:0]   narrow_27_r0s9;
-  reg          add_i3645_27_r0s10;
+  reg          add_i3683_27_r0s10;
   reg  [7:0]   code_i_sroa_0_0_27_r0s10;
   reg          cmp_i_i_i_i_27_r0s1;
   reg          cmp_i_i_i_i_27_r0s2;
   reg          cmp_i_i_i_i_27_r0s3;
   reg          cmp_i_i_i_i_27_r0s4;
   reg          or_cond106_not_27_r0s5;
-  reg  [7:0]   conv_i_i2742_27_r0s5;
-  reg  [7:0]   sroa_speculated5288_27_r0s1;
-  reg  [7:0]   sroa_speculated5288_27_r0s2;
-  reg  [7:0]   sroa_speculated5288_27_r0s3;
-  reg  [7:0]   sroa_speculated5288_27_r0s4;
+  reg  [7:0]   conv_i_i2761_27_r0s5;
+  reg  [7:0]   sroa_speculated5332_27_r0s1;
+  reg  [7:0]   sroa_speculated5332_27_r0s2;
+  reg  [7:0]   sroa_speculated5332_27_r0s3;
+  reg  [7:0]   sroa_speculated5332_27_r0s4;
   reg  [7:0]   sub_i88_i_27_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_27_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_27_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_27_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_27_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_27_r0s10;
-  reg  [7:0]   sroa_speculated5326_28_r0s1;
-  reg  [7:0]   sroa_speculated5326_28_r0s2;
-  reg  [7:0]   sroa_speculated5326_28_r0s3;
-  reg  [7:0]   sroa_speculated5326_28_r0s4;
-  reg  [7:0]   sroa_speculated5326_28_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_27_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_27_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_27_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_27_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_27_r0s10;
+  reg  [7:0]   sroa_speculated5370_28_r0s1;
+  reg  [7:0]   sroa_speculated5370_28_r0s2;
+  reg  [7:0]   sroa_speculated5370_28_r0s3;
+  reg  [7:0]   sroa_speculated5370_28_r0s4;
+  reg  [7:0]   sroa_speculated5370_28_r0s5;
   reg          cmp_i_i121_i_28_r0s6;
   reg          cmp_i_i121_i_28_r0s7;
   reg          cmp_i_i121_i_28_r0s8;
@@ -12351,45 +12351,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_28_r0s4;
   reg  [5:0]   shl7_i_i_28_r0s5;
   reg  [5:0]   or_i394_i_28_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_28_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_28_r0s6;
   reg  [35:0]  mul_i_i_28_r0s7;
   reg  [35:0]  mul_i_i_28_r0s8;
-  reg  [9:0]   sub_i_i2533_28_r0s6;
-  reg  [9:0]   sub_i_i2533_28_r0s7;
-  reg  [9:0]   sub_i_i2533_28_r0s8;
-  reg  [10:0]  conv_i3642_28_r0s9;
+  reg  [9:0]   sub_i_i2552_28_r0s6;
+  reg  [9:0]   sub_i_i2552_28_r0s7;
+  reg  [9:0]   sub_i_i2552_28_r0s8;
+  reg  [10:0]  conv_i3680_28_r0s9;
   reg  [8:0]   narrow_28_r0s6;
   reg  [8:0]   narrow_28_r0s7;
   reg  [8:0]   narrow_28_r0s8;
   reg  [8:0]   narrow_28_r0s9;
-  reg          add_i3645_28_r0s10;
+  reg          add_i3683_28_r0s10;
   reg  [7:0]   code_i_sroa_0_0_28_r0s10;
   reg          cmp_i_i_i_i_28_r0s1;
   reg          cmp_i_i_i_i_28_r0s2;
   reg          cmp_i_i_i_i_28_r0s3;
   reg          cmp_i_i_i_i_28_r0s4;
   reg          or_cond106_not_28_r0s5;
-  reg  [7:0]   conv_i_i2742_28_r0s5;
-  reg  [7:0]   sroa_speculated5288_28_r0s1;
-  reg  [7:0]   sroa_speculated5288_28_r0s2;
-  reg  [7:0]   sroa_speculated5288_28_r0s3;
-  reg  [7:0]   sroa_speculated5288_28_r0s4;
+  reg  [7:0]   conv_i_i2761_28_r0s5;
+  reg  [7:0]   sroa_speculated5332_28_r0s1;
+  reg  [7:0]   sroa_speculated5332_28_r0s2;
+  reg  [7:0]   sroa_speculated5332_28_r0s3;
+  reg  [7:0]   sroa_speculated5332_28_r0s4;
   reg  [7:0]   sub_i88_i_28_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_28_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_28_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_28_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_28_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_28_r0s10;
-  reg  [7:0]   sroa_speculated5326_29_r0s1;
-  reg  [7:0]   sroa_speculated5326_29_r0s2;
-  reg  [7:0]   sroa_speculated5326_29_r0s3;
-  reg  [7:0]   sroa_speculated5326_29_r0s4;
-  reg  [7:0]   sroa_speculated5326_29_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_28_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_28_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_28_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_28_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_28_r0s10;
+  reg  [7:0]   sroa_speculated5370_29_r0s1;
+  reg  [7:0]   sroa_speculated5370_29_r0s2;
+  reg  [7:0]   sroa_speculated5370_29_r0s3;
+  reg  [7:0]   sroa_speculated5370_29_r0s4;
+  reg  [7:0]   sroa_speculated5370_29_r0s5;
   reg          cmp_i_i121_i_29_r0s6;
   reg          cmp_i_i121_i_29_r0s7;
   reg          cmp_i_i121_i_29_r0s8;
@@ -12399,45 +12399,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_29_r0s4;
   reg  [5:0]   shl7_i_i_29_r0s5;
   reg  [5:0]   or_i394_i_29_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_29_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_29_r0s6;
   reg  [35:0]  mul_i_i_29_r0s7;
   reg  [35:0]  mul_i_i_29_r0s8;
-  reg  [9:0]   sub_i_i2533_29_r0s6;
-  reg  [9:0]   sub_i_i2533_29_r0s7;
-  reg  [9:0]   sub_i_i2533_29_r0s8;
-  reg  [10:0]  conv_i3642_29_r0s9;
+  reg  [9:0]   sub_i_i2552_29_r0s6;
+  reg  [9:0]   sub_i_i2552_29_r0s7;
+  reg  [9:0]   sub_i_i2552_29_r0s8;
+  reg  [10:0]  conv_i3680_29_r0s9;
   reg  [8:0]   narrow_29_r0s6;
   reg  [8:0]   narrow_29_r0s7;
   reg  [8:0]   narrow_29_r0s8;
   reg  [8:0]   narrow_29_r0s9;
-  reg          add_i3645_29_r0s10;
+  reg          add_i3683_29_r0s10;
   reg  [7:0]   code_i_sroa_0_0_29_r0s10;
   reg          cmp_i_i_i_i_29_r0s1;
   reg          cmp_i_i_i_i_29_r0s2;
   reg          cmp_i_i_i_i_29_r0s3;
   reg          cmp_i_i_i_i_29_r0s4;
   reg          or_cond106_not_29_r0s5;
-  reg  [7:0]   conv_i_i2742_29_r0s5;
-  reg  [7:0]   sroa_speculated5288_29_r0s1;
-  reg  [7:0]   sroa_speculated5288_29_r0s2;
-  reg  [7:0]   sroa_speculated5288_29_r0s3;
-  reg  [7:0]   sroa_speculated5288_29_r0s4;
+  reg  [7:0]   conv_i_i2761_29_r0s5;
+  reg  [7:0]   sroa_speculated5332_29_r0s1;
+  reg  [7:0]   sroa_speculated5332_29_r0s2;
+  reg  [7:0]   sroa_speculated5332_29_r0s3;
+  reg  [7:0]   sroa_speculated5332_29_r0s4;
   reg  [7:0]   sub_i88_i_29_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_29_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_29_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_29_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_29_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_29_r0s10;
-  reg  [7:0]   sroa_speculated5326_30_r0s1;
-  reg  [7:0]   sroa_speculated5326_30_r0s2;
-  reg  [7:0]   sroa_speculated5326_30_r0s3;
-  reg  [7:0]   sroa_speculated5326_30_r0s4;
-  reg  [7:0]   sroa_speculated5326_30_r0s5;
+  reg  [7:0]   ref_tmp160_sroa_0_0_29_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_29_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_29_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_29_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_29_r0s10;
+  reg  [7:0]   sroa_speculated5370_30_r0s1;
+  reg  [7:0]   sroa_speculated5370_30_r0s2;
+  reg  [7:0]   sroa_speculated5370_30_r0s3;
+  reg  [7:0]   sroa_speculated5370_30_r0s4;
+  reg  [7:0]   sroa_speculated5370_30_r0s5;
   reg          cmp_i_i121_i_30_r0s6;
   reg          cmp_i_i121_i_30_r0s7;
   reg          cmp_i_i121_i_30_r0s8;
@@ -12447,40 +12447,40 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_30_r0s4;
   reg  [5:0]   shl7_i_i_30_r0s5;
   reg  [5:0]   or_i394_i_30_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_30_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_30_r0s6;
   reg  [35:0]  mul_i_i_30_r0s7;
   reg  [35:0]  mul_i_i_30_r0s8;
-  reg  [9:0]   sub_i_i2533_30_r0s6;
-  reg  [9:0]   sub_i_i2533_30_r0s7;
-  reg  [9:0]   sub_i_i2533_30_r0s8;
-  reg  [10:0]  conv_i3642_30_r0s9;
+  reg  [9:0]   sub_i_i2552_30_r0s6;
+  reg  [9:0]   sub_i_i2552_30_r0s7;
+  reg  [9:0]   sub_i_i2552_30_r0s8;
+  reg  [10:0]  conv_i3680_30_r0s9;
   reg  [8:0]   narrow_30_r0s6;
   reg  [8:0]   narrow_30_r0s7;
   reg  [8:0]   narrow_30_r0s8;
   reg  [8:0]   narrow_30_r0s9;
-  reg          add_i3645_30_r0s10;
+  reg          add_i3683_30_r0s10;
   reg  [7:0]   code_i_sroa_0_0_30_r0s10;
   reg          cmp_i_i_i_i_30_r0s1;
   reg          cmp_i_i_i_i_30_r0s2;
   reg          cmp_i_i_i_i_30_r0s3;
   reg          cmp_i_i_i_i_30_r0s4;
   reg          or_cond106_not_30_r0s5;
-  reg  [7:0]   conv_i_i2742_30_r0s5;
-  reg  [7:0]   sroa_speculated5288_30_r0s1;
-  reg  [7:0]   sroa_speculated5288_30_r0s2;
-  reg  [7:0]   sroa_speculated5288_30_r0s3;
-  reg  [7:0]   sroa_speculated5288_30_r0s4;
+  reg  [7:0]   conv_i_i2761_30_r0s5;
+  reg  [7:0]   sroa_speculated5332_30_r0s1;
+  reg  [7:0]   sroa_speculated5332_30_r0s2;
+  reg  [7:0]   sroa_speculated5332_30_r0s3;
+  reg  [7:0]   sroa_speculated5332_30_r0s4;
   reg  [7:0]   sub_i88_i_30_r0s5;
-  reg  [7:0]   ref_tmp156_sroa_0_0_30_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_30_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_30_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_30_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_30_r0s10;
+  reg  [7:0]   ref_tmp160_sroa_0_0_30_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_30_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_30_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_30_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_30_r0s10;
   reg          and_r0s1__4;
   reg          and_r0s2__4;
   reg          and_r0s3__4;
@@ -12491,11 +12491,11 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg          and_r0s8__2;
   reg          and_r0s9__2;
   reg          and_r0s10__2;
-  reg  [7:0]   sroa_speculated5326_31_r0s1;
-  reg  [7:0]   sroa_speculated5326_31_r0s2;
-  reg  [7:0]   sroa_speculated5326_31_r0s3;
-  reg  [7:0]   sroa_speculated5326_31_r0s4;
-  reg  [7:0]   sroa_speculated5326_31_r0s5;
+  reg  [7:0]   sroa_speculated5370_31_r0s1;
+  reg  [7:0]   sroa_speculated5370_31_r0s2;
+  reg  [7:0]   sroa_speculated5370_31_r0s3;
+  reg  [7:0]   sroa_speculated5370_31_r0s4;
+  reg  [7:0]   sroa_speculated5370_31_r0s5;
   reg          cmp_i_i121_i_31_r0s6;
   reg          cmp_i_i121_i_31_r0s7;
   reg          cmp_i_i121_i_31_r0s8;
@@ -12505,23 +12505,23 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [5:0]   shl7_i_i_31_r0s4;
   reg  [5:0]   shl7_i_i_31_r0s5;
   reg  [5:0]   or_i394_i_31_r0s6;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s1;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s2;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s3;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s4;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s5;
-  reg  [15:0]  conv_i_i1342_conv_i249_i_31_r0s6;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s1;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s2;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s3;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s4;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s5;
+  reg  [15:0]  conv_i_i1361_conv_i249_i_31_r0s6;
   reg  [35:0]  mul_i_i_31_r0s7;
   reg  [35:0]  mul_i_i_31_r0s8;
-  reg  [9:0]   sub_i_i2533_31_r0s6;
-  reg  [9:0]   sub_i_i2533_31_r0s7;
-  reg  [9:0]   sub_i_i2533_31_r0s8;
-  reg  [10:0]  conv_i3642_31_r0s9;
+  reg  [9:0]   sub_i_i2552_31_r0s6;
+  reg  [9:0]   sub_i_i2552_31_r0s7;
+  reg  [9:0]   sub_i_i2552_31_r0s8;
+  reg  [10:0]  conv_i3680_31_r0s9;
   reg  [8:0]   narrow_31_r0s6;
   reg  [8:0]   narrow_31_r0s7;
   reg  [8:0]   narrow_31_r0s8;
   reg  [8:0]   narrow_31_r0s9;
-  reg          add_i3645_31_r0s10;
+  reg          add_i3683_31_r0s10;
   reg  [7:0]   code_i_sroa_0_0_31_r0s10;
   reg          xor_r0s1__2;
   reg          xor_r0s2__2;
@@ -12533,27 +12533,27 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg          cmp_i_i_i_i_31_r0s3;
   reg          cmp_i_i_i_i_31_r0s4;
   reg          or_cond106_not_31_r0s5;
-  reg  [7:0]   conv_i_i2742_31_r0s5;
-  reg  [7:0]   sroa_speculated5288_31_r0s1;
-  reg  [7:0]   sroa_speculated5288_31_r0s2;
-  reg  [7:0]   sroa_speculated5288_31_r0s3;
-  reg  [7:0]   sroa_speculated5288_31_r0s4;
+  reg  [7:0]   conv_i_i2761_31_r0s5;
+  reg  [7:0]   sroa_speculated5332_31_r0s1;
+  reg  [7:0]   sroa_speculated5332_31_r0s2;
+  reg  [7:0]   sroa_speculated5332_31_r0s3;
+  reg  [7:0]   sroa_speculated5332_31_r0s4;
   reg  [7:0]   sub_i88_i_31_r0s5;
   reg  [8:0]   select_r0s6__1;
   reg  [8:0]   select_r0s7__1;
   reg  [8:0]   select_r0s8__1;
   reg  [8:0]   select_r0s9__1;
   reg  [8:0]   select_r0s10__1;
-  reg          cmp_i550_r0s1;
-  reg          cmp_i550_r0s2;
-  reg          cmp_i550_r0s3;
-  reg          cmp_i550_r0s4;
-  reg          cmp_i550_r0s5;
-  reg          cmp_i550_r0s6;
-  reg          cmp_i550_r0s7;
-  reg          cmp_i550_r0s8;
-  reg          cmp_i550_r0s9;
-  reg          cmp_i550_r0s10;
+  reg          cmp_i562_r0s1;
+  reg          cmp_i562_r0s2;
+  reg          cmp_i562_r0s3;
+  reg          cmp_i562_r0s4;
+  reg          cmp_i562_r0s5;
+  reg          cmp_i562_r0s6;
+  reg          cmp_i562_r0s7;
+  reg          cmp_i562_r0s8;
+  reg          cmp_i562_r0s9;
+  reg          cmp_i562_r0s10;
   reg  [511:0] optional3_r0s1;
   reg  [511:0] optional3_r0s2;
   reg  [511:0] optional3_r0s3;
@@ -12564,7 +12564,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [511:0] optional3_r0s8;
   reg  [511:0] optional3_r0s9;
   reg  [511:0] optional3_r0s10;
-  reg  [511:0] ref_tmp170_sroa_0_0114_r0s11;
+  reg  [511:0] ref_tmp174_sroa_0_0114_r0s11;
   reg  [511:0] piece_sroa_0_04663_r0s12;
   reg  [3:0]   place_sroa_0_0_r0s6;
   reg  [3:0]   place_sroa_0_0_r0s7;
@@ -12573,13 +12573,13 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [3:0]   place_sroa_0_0_r0s10;
   reg  [3:0]   place_sroa_0_0_r0s11;
   reg  [3:0]   place_sroa_0_0_r0s12;
-  reg          add_i43924665_r0s6;
-  reg          add_i43924665_r0s7;
-  reg          add_i43924665_r0s8;
-  reg          add_i43924665_r0s9;
-  reg          add_i43924665_r0s10;
-  reg          add_i43924665_r0s11;
-  reg          add_i43924665_r0s12;
+  reg          add_i44304665_r0s6;
+  reg          add_i44304665_r0s7;
+  reg          add_i44304665_r0s8;
+  reg          add_i44304665_r0s9;
+  reg          add_i44304665_r0s10;
+  reg          add_i44304665_r0s11;
+  reg          add_i44304665_r0s12;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
   reg          and_r0s3__5;
@@ -12612,11 +12612,11 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg          and_r0s8__4;
   reg          and_r0s9__4;
   reg          and_r0s10__4;
-  reg  [7:0]   ref_tmp156_sroa_0_0_31_r0s6;
-  reg  [7:0]   ref_tmp156_sroa_0_0_31_r0s7;
-  reg  [7:0]   ref_tmp156_sroa_0_0_31_r0s8;
-  reg  [7:0]   ref_tmp156_sroa_0_0_31_r0s9;
-  reg  [7:0]   ref_tmp156_sroa_0_0_31_r0s10;
+  reg  [7:0]   ref_tmp160_sroa_0_0_31_r0s6;
+  reg  [7:0]   ref_tmp160_sroa_0_0_31_r0s7;
+  reg  [7:0]   ref_tmp160_sroa_0_0_31_r0s8;
+  reg  [7:0]   ref_tmp160_sroa_0_0_31_r0s9;
+  reg  [7:0]   ref_tmp160_sroa_0_0_31_r0s10;
   reg  [255:0] symbols_sroa_0_04650_r0s11;
   reg  [255:0] symbols_sroa_0_04650_r0s12;
   reg  [31:0]  symbols_sroa_6_04649_r0s5;
@@ -12627,18 +12627,18 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [31:0]  symbols_sroa_6_04649_r0s10;
   reg  [31:0]  symbols_sroa_6_04649_r0s11;
   reg  [31:0]  symbols_sroa_6_04649_r0s12;
-  reg          loadedv218_r0s1;
-  reg          loadedv218_r0s2;
-  reg          loadedv218_r0s3;
-  reg          loadedv218_r0s4;
-  reg          loadedv218_r0s5;
-  reg          loadedv218_r0s6;
-  reg          loadedv218_r0s7;
-  reg          loadedv218_r0s8;
-  reg          loadedv218_r0s9;
-  reg          loadedv218_r0s10;
-  reg          loadedv218_r0s11;
-  reg          loadedv218_r0s12;
+  reg          loadedv222_r0s1;
+  reg          loadedv222_r0s2;
+  reg          loadedv222_r0s3;
+  reg          loadedv222_r0s4;
+  reg          loadedv222_r0s5;
+  reg          loadedv222_r0s6;
+  reg          loadedv222_r0s7;
+  reg          loadedv222_r0s8;
+  reg          loadedv222_r0s9;
+  reg          loadedv222_r0s10;
+  reg          loadedv222_r0s11;
+  reg          loadedv222_r0s12;
   reg          first_0_r0s1;
   reg          first_0_r0s2;
   reg          parity_r0s1;
@@ -12894,31 +12894,31 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   reg  [31:0]  raw_crc_sroa_0_1_r0s12;
   assign _GEN =
     valid0_12
-    & ~(and_r0s12 & ~pieces_full_n | and_r0s12__1 & ~optional1_full_n | loadedv218_r0s12
+    & ~(and_r0s12 & ~pieces_full_n | and_r0s12__1 & ~optional1_full_n | loadedv222_r0s12
         & ~raw_crcs_full_n);
   reg  [31:0]  raw_crc_sroa_0_0_r0;
   reg  [7:0]   plan_sroa_47_0_r0s1;
   reg  [7:0]   at_sroa_0_0_r0;
   reg          or_r0s2__4;
   reg          and_r0s2__7;
-  reg          cmp_i1763_r0s2;
+  reg          cmp_i1782_r0s2;
   reg  [7:0]   at_sroa_11_0_r0;
   reg  [7:0]   at_sroa_17_0_r0;
   reg          and_r0s2__8;
   reg  [7:0]   plan_sroa_43_0_r0s1;
-  reg          cmp_i1812_r0s2;
+  reg          cmp_i1831_r0s2;
   reg  [7:0]   at_sroa_22_0_r0;
   reg  [15:0]  at_sroa_28_0_r0;
   reg          first_0_r0s3;
   reg          and_r0s3__7;
   reg  [7:0]   plan_sroa_45_0_r0s1;
   reg  [7:0]   plan_sroa_45_0_r0s2;
-  reg  [7:0]   add_i1731_r0s3;
+  reg  [7:0]   add_i1750_r0s3;
   reg          first_0_r0s4;
   reg          first_0_r0s5;
   reg  [3:0]   place_sroa_0_0_r0;
   reg  [7:0]   greatest_exponent_sroa_0_0_r0;
-  reg  [7:0]   plan_sroa_66_0_r0;
+  reg          plan_sroa_66_0_r0;
   reg  [7:0]   plan_sroa_47_0_r0;
   reg  [7:0]   plan_sroa_45_0_r0;
   reg  [7:0]   plan_sroa_43_0_r0;
@@ -12992,8 +12992,8 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_32 =
-    $signed($signed(mul_i_i_r0s8) >>> {31'h0, sub_i_i2533_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_r0s8[2], 2'h0};
+    $signed($signed(mul_i_i_r0s8) >>> {31'h0, sub_i_i2552_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_r0s8[2], 2'h0};
   wire [19:0]  _GEN_33 =
     or_i394_i_1_r0s6[5]
       ? (or_i394_i_1_r0s6[4]
@@ -13059,9 +13059,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_1_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_1_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_34 =
-    $signed($signed(mul_i_i_1_r0s8) >>> {31'h0, sub_i_i2533_1_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_1_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_35 = conv_i3642_1_r0s9 + {{2{narrow_1_r0s9[8]}}, narrow_1_r0s9};
+    $signed($signed(mul_i_i_1_r0s8) >>> {31'h0, sub_i_i2552_1_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_1_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_35 = conv_i3680_1_r0s9 + {{2{narrow_1_r0s9[8]}}, narrow_1_r0s9};
   wire [19:0]  _GEN_36 =
     or_i394_i_2_r0s6[5]
       ? (or_i394_i_2_r0s6[4]
@@ -13127,9 +13127,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_2_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_2_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_37 =
-    $signed($signed(mul_i_i_2_r0s8) >>> {31'h0, sub_i_i2533_2_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_2_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_38 = conv_i3642_2_r0s9 + {{2{narrow_2_r0s9[8]}}, narrow_2_r0s9};
+    $signed($signed(mul_i_i_2_r0s8) >>> {31'h0, sub_i_i2552_2_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_2_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_38 = conv_i3680_2_r0s9 + {{2{narrow_2_r0s9[8]}}, narrow_2_r0s9};
   wire [19:0]  _GEN_39 =
     or_i394_i_3_r0s6[5]
       ? (or_i394_i_3_r0s6[4]
@@ -13195,9 +13195,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_3_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_3_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_40 =
-    $signed($signed(mul_i_i_3_r0s8) >>> {31'h0, sub_i_i2533_3_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_3_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_41 = conv_i3642_3_r0s9 + {{2{narrow_3_r0s9[8]}}, narrow_3_r0s9};
+    $signed($signed(mul_i_i_3_r0s8) >>> {31'h0, sub_i_i2552_3_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_3_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_41 = conv_i3680_3_r0s9 + {{2{narrow_3_r0s9[8]}}, narrow_3_r0s9};
   wire [19:0]  _GEN_42 =
     or_i394_i_4_r0s6[5]
       ? (or_i394_i_4_r0s6[4]
@@ -13263,9 +13263,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_4_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_4_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_43 =
-    $signed($signed(mul_i_i_4_r0s8) >>> {31'h0, sub_i_i2533_4_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_4_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_44 = conv_i3642_4_r0s9 + {{2{narrow_4_r0s9[8]}}, narrow_4_r0s9};
+    $signed($signed(mul_i_i_4_r0s8) >>> {31'h0, sub_i_i2552_4_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_4_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_44 = conv_i3680_4_r0s9 + {{2{narrow_4_r0s9[8]}}, narrow_4_r0s9};
   wire [19:0]  _GEN_45 =
     or_i394_i_5_r0s6[5]
       ? (or_i394_i_5_r0s6[4]
@@ -13331,9 +13331,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_5_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_5_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_46 =
-    $signed($signed(mul_i_i_5_r0s8) >>> {31'h0, sub_i_i2533_5_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_5_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_47 = conv_i3642_5_r0s9 + {{2{narrow_5_r0s9[8]}}, narrow_5_r0s9};
+    $signed($signed(mul_i_i_5_r0s8) >>> {31'h0, sub_i_i2552_5_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_5_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_47 = conv_i3680_5_r0s9 + {{2{narrow_5_r0s9[8]}}, narrow_5_r0s9};
   wire [19:0]  _GEN_48 =
     or_i394_i_6_r0s6[5]
       ? (or_i394_i_6_r0s6[4]
@@ -13399,9 +13399,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_6_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_6_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_49 =
-    $signed($signed(mul_i_i_6_r0s8) >>> {31'h0, sub_i_i2533_6_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_6_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_50 = conv_i3642_6_r0s9 + {{2{narrow_6_r0s9[8]}}, narrow_6_r0s9};
+    $signed($signed(mul_i_i_6_r0s8) >>> {31'h0, sub_i_i2552_6_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_6_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_50 = conv_i3680_6_r0s9 + {{2{narrow_6_r0s9[8]}}, narrow_6_r0s9};
   wire [19:0]  _GEN_51 =
     or_i394_i_7_r0s6[5]
       ? (or_i394_i_7_r0s6[4]
@@ -13467,9 +13467,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_7_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_7_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_52 =
-    $signed($signed(mul_i_i_7_r0s8) >>> {31'h0, sub_i_i2533_7_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_7_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_53 = conv_i3642_7_r0s9 + {{2{narrow_7_r0s9[8]}}, narrow_7_r0s9};
+    $signed($signed(mul_i_i_7_r0s8) >>> {31'h0, sub_i_i2552_7_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_7_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_53 = conv_i3680_7_r0s9 + {{2{narrow_7_r0s9[8]}}, narrow_7_r0s9};
   wire [19:0]  _GEN_54 =
     or_i394_i_8_r0s6[5]
       ? (or_i394_i_8_r0s6[4]
@@ -13535,9 +13535,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_8_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_8_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_55 =
-    $signed($signed(mul_i_i_8_r0s8) >>> {31'h0, sub_i_i2533_8_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_8_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_56 = conv_i3642_8_r0s9 + {{2{narrow_8_r0s9[8]}}, narrow_8_r0s9};
+    $signed($signed(mul_i_i_8_r0s8) >>> {31'h0, sub_i_i2552_8_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_8_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_56 = conv_i3680_8_r0s9 + {{2{narrow_8_r0s9[8]}}, narrow_8_r0s9};
   wire [19:0]  _GEN_57 =
     or_i394_i_9_r0s6[5]
       ? (or_i394_i_9_r0s6[4]
@@ -13603,9 +13603,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_9_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_9_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_58 =
-    $signed($signed(mul_i_i_9_r0s8) >>> {31'h0, sub_i_i2533_9_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_9_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_59 = conv_i3642_9_r0s9 + {{2{narrow_9_r0s9[8]}}, narrow_9_r0s9};
+    $signed($signed(mul_i_i_9_r0s8) >>> {31'h0, sub_i_i2552_9_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_9_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_59 = conv_i3680_9_r0s9 + {{2{narrow_9_r0s9[8]}}, narrow_9_r0s9};
   wire [19:0]  _GEN_60 =
     or_i394_i_10_r0s6[5]
       ? (or_i394_i_10_r0s6[4]
@@ -13671,9 +13671,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_10_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_10_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_61 =
-    $signed($signed(mul_i_i_10_r0s8) >>> {31'h0, sub_i_i2533_10_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_10_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_62 = conv_i3642_10_r0s9 + {{2{narrow_10_r0s9[8]}}, narrow_10_r0s9};
+    $signed($signed(mul_i_i_10_r0s8) >>> {31'h0, sub_i_i2552_10_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_10_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_62 = conv_i3680_10_r0s9 + {{2{narrow_10_r0s9[8]}}, narrow_10_r0s9};
   wire [19:0]  _GEN_63 =
     or_i394_i_11_r0s6[5]
       ? (or_i394_i_11_r0s6[4]
@@ -13739,9 +13739,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_11_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_11_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_64 =
-    $signed($signed(mul_i_i_11_r0s8) >>> {31'h0, sub_i_i2533_11_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_11_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_65 = conv_i3642_11_r0s9 + {{2{narrow_11_r0s9[8]}}, narrow_11_r0s9};
+    $signed($signed(mul_i_i_11_r0s8) >>> {31'h0, sub_i_i2552_11_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_11_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_65 = conv_i3680_11_r0s9 + {{2{narrow_11_r0s9[8]}}, narrow_11_r0s9};
   wire [19:0]  _GEN_66 =
     or_i394_i_12_r0s6[5]
       ? (or_i394_i_12_r0s6[4]
@@ -13807,9 +13807,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_12_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_12_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_67 =
-    $signed($signed(mul_i_i_12_r0s8) >>> {31'h0, sub_i_i2533_12_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_12_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_68 = conv_i3642_12_r0s9 + {{2{narrow_12_r0s9[8]}}, narrow_12_r0s9};
+    $signed($signed(mul_i_i_12_r0s8) >>> {31'h0, sub_i_i2552_12_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_12_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_68 = conv_i3680_12_r0s9 + {{2{narrow_12_r0s9[8]}}, narrow_12_r0s9};
   wire [19:0]  _GEN_69 =
     or_i394_i_13_r0s6[5]
       ? (or_i394_i_13_r0s6[4]
@@ -13875,9 +13875,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_13_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_13_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_70 =
-    $signed($signed(mul_i_i_13_r0s8) >>> {31'h0, sub_i_i2533_13_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_13_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_71 = conv_i3642_13_r0s9 + {{2{narrow_13_r0s9[8]}}, narrow_13_r0s9};
+    $signed($signed(mul_i_i_13_r0s8) >>> {31'h0, sub_i_i2552_13_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_13_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_71 = conv_i3680_13_r0s9 + {{2{narrow_13_r0s9[8]}}, narrow_13_r0s9};
   wire [19:0]  _GEN_72 =
     or_i394_i_14_r0s6[5]
       ? (or_i394_i_14_r0s6[4]
@@ -13943,9 +13943,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_14_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_14_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_73 =
-    $signed($signed(mul_i_i_14_r0s8) >>> {31'h0, sub_i_i2533_14_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_14_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_74 = conv_i3642_14_r0s9 + {{2{narrow_14_r0s9[8]}}, narrow_14_r0s9};
+    $signed($signed(mul_i_i_14_r0s8) >>> {31'h0, sub_i_i2552_14_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_14_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_74 = conv_i3680_14_r0s9 + {{2{narrow_14_r0s9[8]}}, narrow_14_r0s9};
   wire [19:0]  _GEN_75 =
     or_i394_i_15_r0s6[5]
       ? (or_i394_i_15_r0s6[4]
@@ -14011,9 +14011,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_15_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_15_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_76 =
-    $signed($signed(mul_i_i_15_r0s8) >>> {31'h0, sub_i_i2533_15_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_15_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_77 = conv_i3642_15_r0s9 + {{2{narrow_15_r0s9[8]}}, narrow_15_r0s9};
+    $signed($signed(mul_i_i_15_r0s8) >>> {31'h0, sub_i_i2552_15_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_15_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_77 = conv_i3680_15_r0s9 + {{2{narrow_15_r0s9[8]}}, narrow_15_r0s9};
   wire [19:0]  _GEN_78 =
     or_i394_i_16_r0s6[5]
       ? (or_i394_i_16_r0s6[4]
@@ -14079,9 +14079,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_16_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_16_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_79 =
-    $signed($signed(mul_i_i_16_r0s8) >>> {31'h0, sub_i_i2533_16_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_16_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_80 = conv_i3642_16_r0s9 + {{2{narrow_16_r0s9[8]}}, narrow_16_r0s9};
+    $signed($signed(mul_i_i_16_r0s8) >>> {31'h0, sub_i_i2552_16_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_16_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_80 = conv_i3680_16_r0s9 + {{2{narrow_16_r0s9[8]}}, narrow_16_r0s9};
   wire [19:0]  _GEN_81 =
     or_i394_i_17_r0s6[5]
       ? (or_i394_i_17_r0s6[4]
@@ -14147,9 +14147,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_17_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_17_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_82 =
-    $signed($signed(mul_i_i_17_r0s8) >>> {31'h0, sub_i_i2533_17_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_17_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_83 = conv_i3642_17_r0s9 + {{2{narrow_17_r0s9[8]}}, narrow_17_r0s9};
+    $signed($signed(mul_i_i_17_r0s8) >>> {31'h0, sub_i_i2552_17_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_17_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_83 = conv_i3680_17_r0s9 + {{2{narrow_17_r0s9[8]}}, narrow_17_r0s9};
   wire [19:0]  _GEN_84 =
     or_i394_i_18_r0s6[5]
       ? (or_i394_i_18_r0s6[4]
@@ -14215,9 +14215,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_18_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_18_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_85 =
-    $signed($signed(mul_i_i_18_r0s8) >>> {31'h0, sub_i_i2533_18_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_18_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_86 = conv_i3642_18_r0s9 + {{2{narrow_18_r0s9[8]}}, narrow_18_r0s9};
+    $signed($signed(mul_i_i_18_r0s8) >>> {31'h0, sub_i_i2552_18_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_18_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_86 = conv_i3680_18_r0s9 + {{2{narrow_18_r0s9[8]}}, narrow_18_r0s9};
   wire [19:0]  _GEN_87 =
     or_i394_i_19_r0s6[5]
       ? (or_i394_i_19_r0s6[4]
@@ -14283,9 +14283,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_19_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_19_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_88 =
-    $signed($signed(mul_i_i_19_r0s8) >>> {31'h0, sub_i_i2533_19_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_19_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_89 = conv_i3642_19_r0s9 + {{2{narrow_19_r0s9[8]}}, narrow_19_r0s9};
+    $signed($signed(mul_i_i_19_r0s8) >>> {31'h0, sub_i_i2552_19_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_19_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_89 = conv_i3680_19_r0s9 + {{2{narrow_19_r0s9[8]}}, narrow_19_r0s9};
   wire [19:0]  _GEN_90 =
     or_i394_i_20_r0s6[5]
       ? (or_i394_i_20_r0s6[4]
@@ -14351,9 +14351,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_20_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_20_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_91 =
-    $signed($signed(mul_i_i_20_r0s8) >>> {31'h0, sub_i_i2533_20_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_20_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_92 = conv_i3642_20_r0s9 + {{2{narrow_20_r0s9[8]}}, narrow_20_r0s9};
+    $signed($signed(mul_i_i_20_r0s8) >>> {31'h0, sub_i_i2552_20_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_20_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_92 = conv_i3680_20_r0s9 + {{2{narrow_20_r0s9[8]}}, narrow_20_r0s9};
   wire [19:0]  _GEN_93 =
     or_i394_i_21_r0s6[5]
       ? (or_i394_i_21_r0s6[4]
@@ -14419,9 +14419,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_21_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_21_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_94 =
-    $signed($signed(mul_i_i_21_r0s8) >>> {31'h0, sub_i_i2533_21_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_21_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_95 = conv_i3642_21_r0s9 + {{2{narrow_21_r0s9[8]}}, narrow_21_r0s9};
+    $signed($signed(mul_i_i_21_r0s8) >>> {31'h0, sub_i_i2552_21_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_21_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_95 = conv_i3680_21_r0s9 + {{2{narrow_21_r0s9[8]}}, narrow_21_r0s9};
   wire [19:0]  _GEN_96 =
     or_i394_i_22_r0s6[5]
       ? (or_i394_i_22_r0s6[4]
@@ -14487,9 +14487,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_22_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_22_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_97 =
-    $signed($signed(mul_i_i_22_r0s8) >>> {31'h0, sub_i_i2533_22_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_22_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_98 = conv_i3642_22_r0s9 + {{2{narrow_22_r0s9[8]}}, narrow_22_r0s9};
+    $signed($signed(mul_i_i_22_r0s8) >>> {31'h0, sub_i_i2552_22_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_22_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_98 = conv_i3680_22_r0s9 + {{2{narrow_22_r0s9[8]}}, narrow_22_r0s9};
   wire [19:0]  _GEN_99 =
     or_i394_i_23_r0s6[5]
       ? (or_i394_i_23_r0s6[4]
@@ -14555,9 +14555,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_23_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_23_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_100 =
-    $signed($signed(mul_i_i_23_r0s8) >>> {31'h0, sub_i_i2533_23_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_23_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_101 = conv_i3642_23_r0s9 + {{2{narrow_23_r0s9[8]}}, narrow_23_r0s9};
+    $signed($signed(mul_i_i_23_r0s8) >>> {31'h0, sub_i_i2552_23_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_23_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_101 = conv_i3680_23_r0s9 + {{2{narrow_23_r0s9[8]}}, narrow_23_r0s9};
   wire [19:0]  _GEN_102 =
     or_i394_i_24_r0s6[5]
       ? (or_i394_i_24_r0s6[4]
@@ -14623,9 +14623,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_24_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_24_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_103 =
-    $signed($signed(mul_i_i_24_r0s8) >>> {31'h0, sub_i_i2533_24_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_24_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_104 = conv_i3642_24_r0s9 + {{2{narrow_24_r0s9[8]}}, narrow_24_r0s9};
+    $signed($signed(mul_i_i_24_r0s8) >>> {31'h0, sub_i_i2552_24_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_24_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_104 = conv_i3680_24_r0s9 + {{2{narrow_24_r0s9[8]}}, narrow_24_r0s9};
   wire [19:0]  _GEN_105 =
     or_i394_i_25_r0s6[5]
       ? (or_i394_i_25_r0s6[4]
@@ -14691,9 +14691,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_25_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_25_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_106 =
-    $signed($signed(mul_i_i_25_r0s8) >>> {31'h0, sub_i_i2533_25_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_25_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_107 = conv_i3642_25_r0s9 + {{2{narrow_25_r0s9[8]}}, narrow_25_r0s9};
+    $signed($signed(mul_i_i_25_r0s8) >>> {31'h0, sub_i_i2552_25_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_25_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_107 = conv_i3680_25_r0s9 + {{2{narrow_25_r0s9[8]}}, narrow_25_r0s9};
   wire [19:0]  _GEN_108 =
     or_i394_i_26_r0s6[5]
       ? (or_i394_i_26_r0s6[4]
@@ -14759,9 +14759,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_26_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_26_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_109 =
-    $signed($signed(mul_i_i_26_r0s8) >>> {31'h0, sub_i_i2533_26_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_26_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_110 = conv_i3642_26_r0s9 + {{2{narrow_26_r0s9[8]}}, narrow_26_r0s9};
+    $signed($signed(mul_i_i_26_r0s8) >>> {31'h0, sub_i_i2552_26_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_26_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_110 = conv_i3680_26_r0s9 + {{2{narrow_26_r0s9[8]}}, narrow_26_r0s9};
   wire [19:0]  _GEN_111 =
     or_i394_i_27_r0s6[5]
       ? (or_i394_i_27_r0s6[4]
@@ -14827,9 +14827,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_27_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_27_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_112 =
-    $signed($signed(mul_i_i_27_r0s8) >>> {31'h0, sub_i_i2533_27_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_27_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_113 = conv_i3642_27_r0s9 + {{2{narrow_27_r0s9[8]}}, narrow_27_r0s9};
+    $signed($signed(mul_i_i_27_r0s8) >>> {31'h0, sub_i_i2552_27_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_27_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_113 = conv_i3680_27_r0s9 + {{2{narrow_27_r0s9[8]}}, narrow_27_r0s9};
   wire [19:0]  _GEN_114 =
     or_i394_i_28_r0s6[5]
       ? (or_i394_i_28_r0s6[4]
@@ -14895,9 +14895,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_28_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_28_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_115 =
-    $signed($signed(mul_i_i_28_r0s8) >>> {31'h0, sub_i_i2533_28_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_28_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_116 = conv_i3642_28_r0s9 + {{2{narrow_28_r0s9[8]}}, narrow_28_r0s9};
+    $signed($signed(mul_i_i_28_r0s8) >>> {31'h0, sub_i_i2552_28_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_28_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_116 = conv_i3680_28_r0s9 + {{2{narrow_28_r0s9[8]}}, narrow_28_r0s9};
   wire [19:0]  _GEN_117 =
     or_i394_i_29_r0s6[5]
       ? (or_i394_i_29_r0s6[4]
@@ -14963,9 +14963,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_29_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_29_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_118 =
-    $signed($signed(mul_i_i_29_r0s8) >>> {31'h0, sub_i_i2533_29_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_29_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_119 = conv_i3642_29_r0s9 + {{2{narrow_29_r0s9[8]}}, narrow_29_r0s9};
+    $signed($signed(mul_i_i_29_r0s8) >>> {31'h0, sub_i_i2552_29_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_29_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_119 = conv_i3680_29_r0s9 + {{2{narrow_29_r0s9[8]}}, narrow_29_r0s9};
   wire [19:0]  _GEN_120 =
     or_i394_i_30_r0s6[5]
       ? (or_i394_i_30_r0s6[4]
@@ -15031,9 +15031,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_30_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_30_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_121 =
-    $signed($signed(mul_i_i_30_r0s8) >>> {31'h0, sub_i_i2533_30_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_30_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_122 = conv_i3642_30_r0s9 + {{2{narrow_30_r0s9[8]}}, narrow_30_r0s9};
+    $signed($signed(mul_i_i_30_r0s8) >>> {31'h0, sub_i_i2552_30_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_30_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_122 = conv_i3680_30_r0s9 + {{2{narrow_30_r0s9[8]}}, narrow_30_r0s9};
   wire [19:0]  _GEN_123 =
     or_i394_i_31_r0s6[5]
       ? (or_i394_i_31_r0s6[4]
@@ -15099,9 +15099,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                       ? (or_i394_i_31_r0s6[0] ? 20'h2E8B8 : 20'h33330)
                       : or_i394_i_31_r0s6[0] ? 20'h38E38 : 20'h40000;
   wire [35:0]  _GEN_124 =
-    $signed($signed(mul_i_i_31_r0s8) >>> {31'h0, sub_i_i2533_31_r0s8[4:3], 3'h3})
-    >> {33'h0, sub_i_i2533_31_r0s8[2], 2'h0};
-  wire [10:0]  _GEN_125 = conv_i3642_31_r0s9 + {{2{narrow_31_r0s9[8]}}, narrow_31_r0s9};
+    $signed($signed(mul_i_i_31_r0s8) >>> {31'h0, sub_i_i2552_31_r0s8[4:3], 3'h3})
+    >> {33'h0, sub_i_i2552_31_r0s8[2], 2'h0};
+  wire [10:0]  _GEN_125 = conv_i3680_31_r0s9 + {{2{narrow_31_r0s9[8]}}, narrow_31_r0s9};
   wire         _GEN_126 = plan_sroa_4_0_r0 == 3'h1;
   wire         _GEN_127 = plan_sroa_4_0_r0 == 3'h0;
   wire         _GEN_128 =
@@ -15126,234 +15126,234 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   wire [4:0]   _GEN_142 = _GEN_135 + count_sroa_0_0_ph_r0s5;
   wire         _GEN_143 = or_r0s5 & (and_r0s5__1 ? _GEN_136[4] : _GEN_142[4]);
   wire [15:0]  _GEN_144 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[15:0];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[15:0];
   wire         _GEN_145 =
     plan_sroa_38_0_r0[0] ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
   wire [9:0]   _GEN_146 =
-    sub_i2035_r0s5 + {5'h0, _GEN_144[7:3]} - {2'h0, sroa_speculated5326_r0s5};
-  wire [10:0]  _GEN_147 = conv_i3642_r0s9 + {{2{narrow_r0s9[8]}}, narrow_r0s9};
+    sub_i2054_r0s5 + {5'h0, _GEN_144[7:3]} - {2'h0, sroa_speculated5370_r0s5};
+  wire [10:0]  _GEN_147 = conv_i3680_r0s9 + {{2{narrow_r0s9[8]}}, narrow_r0s9};
   wire [7:0]   _GEN_148 = _GEN_138 ? 8'hFF : _GEN_139 ? 8'hF : {5'h0, _GEN_140, 2'h3};
-  wire [7:0]   _GEN_149 = add_i3645_r0s10 ? 8'h0 : code_i_sroa_0_0_r0s10;
+  wire [7:0]   _GEN_149 = add_i3683_r0s10 ? 8'h0 : code_i_sroa_0_0_r0s10;
   wire [15:0]  _GEN_150 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[31:16];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[31:16];
   wire         _GEN_151 =
     plan_sroa_38_0_r0[0] ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
   wire [9:0]   _GEN_152 =
-    sub_i2035_r0s5 + {5'h0, _GEN_150[7:3]} - {2'h0, sroa_speculated5326_1_r0s5};
-  wire [7:0]   _GEN_153 = add_i3645_1_r0s10 ? 8'h0 : code_i_sroa_0_0_1_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_150[7:3]} - {2'h0, sroa_speculated5370_1_r0s5};
+  wire [7:0]   _GEN_153 = add_i3683_1_r0s10 ? 8'h0 : code_i_sroa_0_0_1_r0s10;
   wire [15:0]  _GEN_154 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[47:32];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[47:32];
   wire         _GEN_155 =
     plan_sroa_38_0_r0[0] ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
   wire [9:0]   _GEN_156 =
-    sub_i2035_r0s5 + {5'h0, _GEN_154[7:3]} - {2'h0, sroa_speculated5326_2_r0s5};
-  wire [7:0]   _GEN_157 = add_i3645_2_r0s10 ? 8'h0 : code_i_sroa_0_0_2_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_154[7:3]} - {2'h0, sroa_speculated5370_2_r0s5};
+  wire [7:0]   _GEN_157 = add_i3683_2_r0s10 ? 8'h0 : code_i_sroa_0_0_2_r0s10;
   wire [15:0]  _GEN_158 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[63:48];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[63:48];
   wire         _GEN_159 =
     plan_sroa_38_0_r0[0] ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
   wire [9:0]   _GEN_160 =
-    sub_i2035_r0s5 + {5'h0, _GEN_158[7:3]} - {2'h0, sroa_speculated5326_3_r0s5};
-  wire [7:0]   _GEN_161 = add_i3645_3_r0s10 ? 8'h0 : code_i_sroa_0_0_3_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_158[7:3]} - {2'h0, sroa_speculated5370_3_r0s5};
+  wire [7:0]   _GEN_161 = add_i3683_3_r0s10 ? 8'h0 : code_i_sroa_0_0_3_r0s10;
   wire [15:0]  _GEN_162 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[79:64];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[79:64];
   wire         _GEN_163 =
     plan_sroa_38_0_r0[0] ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
   wire [9:0]   _GEN_164 =
-    sub_i2035_r0s5 + {5'h0, _GEN_162[7:3]} - {2'h0, sroa_speculated5326_4_r0s5};
-  wire [7:0]   _GEN_165 = add_i3645_4_r0s10 ? 8'h0 : code_i_sroa_0_0_4_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_162[7:3]} - {2'h0, sroa_speculated5370_4_r0s5};
+  wire [7:0]   _GEN_165 = add_i3683_4_r0s10 ? 8'h0 : code_i_sroa_0_0_4_r0s10;
   wire [15:0]  _GEN_166 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[95:80];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[95:80];
   wire         _GEN_167 =
     plan_sroa_38_0_r0[0] ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
   wire [9:0]   _GEN_168 =
-    sub_i2035_r0s5 + {5'h0, _GEN_166[7:3]} - {2'h0, sroa_speculated5326_5_r0s5};
-  wire [7:0]   _GEN_169 = add_i3645_5_r0s10 ? 8'h0 : code_i_sroa_0_0_5_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_166[7:3]} - {2'h0, sroa_speculated5370_5_r0s5};
+  wire [7:0]   _GEN_169 = add_i3683_5_r0s10 ? 8'h0 : code_i_sroa_0_0_5_r0s10;
   wire [15:0]  _GEN_170 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[111:96];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[111:96];
   wire         _GEN_171 =
     plan_sroa_38_0_r0[0] ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
   wire [9:0]   _GEN_172 =
-    sub_i2035_r0s5 + {5'h0, _GEN_170[7:3]} - {2'h0, sroa_speculated5326_6_r0s5};
-  wire [7:0]   _GEN_173 = add_i3645_6_r0s10 ? 8'h0 : code_i_sroa_0_0_6_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_170[7:3]} - {2'h0, sroa_speculated5370_6_r0s5};
+  wire [7:0]   _GEN_173 = add_i3683_6_r0s10 ? 8'h0 : code_i_sroa_0_0_6_r0s10;
   wire [15:0]  _GEN_174 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[127:112];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[127:112];
   wire         _GEN_175 =
     plan_sroa_38_0_r0[0] ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
   wire [9:0]   _GEN_176 =
-    sub_i2035_r0s5 + {5'h0, _GEN_174[7:3]} - {2'h0, sroa_speculated5326_7_r0s5};
-  wire [7:0]   _GEN_177 = add_i3645_7_r0s10 ? 8'h0 : code_i_sroa_0_0_7_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_174[7:3]} - {2'h0, sroa_speculated5370_7_r0s5};
+  wire [7:0]   _GEN_177 = add_i3683_7_r0s10 ? 8'h0 : code_i_sroa_0_0_7_r0s10;
   wire [15:0]  _GEN_178 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[143:128];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[143:128];
   wire         _GEN_179 =
     plan_sroa_38_0_r0[0] ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
   wire [9:0]   _GEN_180 =
-    sub_i2035_r0s5 + {5'h0, _GEN_178[7:3]} - {2'h0, sroa_speculated5326_8_r0s5};
-  wire [7:0]   _GEN_181 = add_i3645_8_r0s10 ? 8'h0 : code_i_sroa_0_0_8_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_178[7:3]} - {2'h0, sroa_speculated5370_8_r0s5};
+  wire [7:0]   _GEN_181 = add_i3683_8_r0s10 ? 8'h0 : code_i_sroa_0_0_8_r0s10;
   wire [15:0]  _GEN_182 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[159:144];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[159:144];
   wire         _GEN_183 =
     plan_sroa_38_0_r0[0] ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
   wire [9:0]   _GEN_184 =
-    sub_i2035_r0s5 + {5'h0, _GEN_182[7:3]} - {2'h0, sroa_speculated5326_9_r0s5};
-  wire [7:0]   _GEN_185 = add_i3645_9_r0s10 ? 8'h0 : code_i_sroa_0_0_9_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_182[7:3]} - {2'h0, sroa_speculated5370_9_r0s5};
+  wire [7:0]   _GEN_185 = add_i3683_9_r0s10 ? 8'h0 : code_i_sroa_0_0_9_r0s10;
   wire [15:0]  _GEN_186 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[175:160];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[175:160];
   wire         _GEN_187 =
     plan_sroa_38_0_r0[0] ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
   wire [9:0]   _GEN_188 =
-    sub_i2035_r0s5 + {5'h0, _GEN_186[7:3]} - {2'h0, sroa_speculated5326_10_r0s5};
-  wire [7:0]   _GEN_189 = add_i3645_10_r0s10 ? 8'h0 : code_i_sroa_0_0_10_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_186[7:3]} - {2'h0, sroa_speculated5370_10_r0s5};
+  wire [7:0]   _GEN_189 = add_i3683_10_r0s10 ? 8'h0 : code_i_sroa_0_0_10_r0s10;
   wire [15:0]  _GEN_190 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[191:176];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[191:176];
   wire         _GEN_191 =
     plan_sroa_38_0_r0[0] ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
   wire [9:0]   _GEN_192 =
-    sub_i2035_r0s5 + {5'h0, _GEN_190[7:3]} - {2'h0, sroa_speculated5326_11_r0s5};
-  wire [7:0]   _GEN_193 = add_i3645_11_r0s10 ? 8'h0 : code_i_sroa_0_0_11_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_190[7:3]} - {2'h0, sroa_speculated5370_11_r0s5};
+  wire [7:0]   _GEN_193 = add_i3683_11_r0s10 ? 8'h0 : code_i_sroa_0_0_11_r0s10;
   wire [15:0]  _GEN_194 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[207:192];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[207:192];
   wire         _GEN_195 =
     plan_sroa_38_0_r0[0] ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
   wire [9:0]   _GEN_196 =
-    sub_i2035_r0s5 + {5'h0, _GEN_194[7:3]} - {2'h0, sroa_speculated5326_12_r0s5};
-  wire [7:0]   _GEN_197 = add_i3645_12_r0s10 ? 8'h0 : code_i_sroa_0_0_12_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_194[7:3]} - {2'h0, sroa_speculated5370_12_r0s5};
+  wire [7:0]   _GEN_197 = add_i3683_12_r0s10 ? 8'h0 : code_i_sroa_0_0_12_r0s10;
   wire [15:0]  _GEN_198 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[223:208];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[223:208];
   wire         _GEN_199 =
     plan_sroa_38_0_r0[0] ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
   wire [9:0]   _GEN_200 =
-    sub_i2035_r0s5 + {5'h0, _GEN_198[7:3]} - {2'h0, sroa_speculated5326_13_r0s5};
-  wire [7:0]   _GEN_201 = add_i3645_13_r0s10 ? 8'h0 : code_i_sroa_0_0_13_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_198[7:3]} - {2'h0, sroa_speculated5370_13_r0s5};
+  wire [7:0]   _GEN_201 = add_i3683_13_r0s10 ? 8'h0 : code_i_sroa_0_0_13_r0s10;
   wire [15:0]  _GEN_202 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[239:224];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[239:224];
   wire         _GEN_203 =
     plan_sroa_38_0_r0[0] ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
   wire [9:0]   _GEN_204 =
-    sub_i2035_r0s5 + {5'h0, _GEN_202[7:3]} - {2'h0, sroa_speculated5326_14_r0s5};
-  wire [7:0]   _GEN_205 = add_i3645_14_r0s10 ? 8'h0 : code_i_sroa_0_0_14_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_202[7:3]} - {2'h0, sroa_speculated5370_14_r0s5};
+  wire [7:0]   _GEN_205 = add_i3683_14_r0s10 ? 8'h0 : code_i_sroa_0_0_14_r0s10;
   wire [15:0]  _GEN_206 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[255:240];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[255:240];
   wire         _GEN_207 =
     plan_sroa_38_0_r0[0] ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
   wire [9:0]   _GEN_208 =
-    sub_i2035_r0s5 + {5'h0, _GEN_206[7:3]} - {2'h0, sroa_speculated5326_15_r0s5};
-  wire [7:0]   _GEN_209 = add_i3645_15_r0s10 ? 8'h0 : code_i_sroa_0_0_15_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_206[7:3]} - {2'h0, sroa_speculated5370_15_r0s5};
+  wire [7:0]   _GEN_209 = add_i3683_15_r0s10 ? 8'h0 : code_i_sroa_0_0_15_r0s10;
   wire [15:0]  _GEN_210 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[271:256];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[271:256];
   wire         _GEN_211 =
     plan_sroa_38_0_r0[0] ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
   wire [9:0]   _GEN_212 =
-    sub_i2035_r0s5 + {5'h0, _GEN_210[7:3]} - {2'h0, sroa_speculated5326_16_r0s5};
-  wire [7:0]   _GEN_213 = add_i3645_16_r0s10 ? 8'h0 : code_i_sroa_0_0_16_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_210[7:3]} - {2'h0, sroa_speculated5370_16_r0s5};
+  wire [7:0]   _GEN_213 = add_i3683_16_r0s10 ? 8'h0 : code_i_sroa_0_0_16_r0s10;
   wire [15:0]  _GEN_214 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[287:272];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[287:272];
   wire         _GEN_215 =
     plan_sroa_38_0_r0[0] ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
   wire [9:0]   _GEN_216 =
-    sub_i2035_r0s5 + {5'h0, _GEN_214[7:3]} - {2'h0, sroa_speculated5326_17_r0s5};
-  wire [7:0]   _GEN_217 = add_i3645_17_r0s10 ? 8'h0 : code_i_sroa_0_0_17_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_214[7:3]} - {2'h0, sroa_speculated5370_17_r0s5};
+  wire [7:0]   _GEN_217 = add_i3683_17_r0s10 ? 8'h0 : code_i_sroa_0_0_17_r0s10;
   wire [15:0]  _GEN_218 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[303:288];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[303:288];
   wire         _GEN_219 =
     plan_sroa_38_0_r0[0] ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
   wire [9:0]   _GEN_220 =
-    sub_i2035_r0s5 + {5'h0, _GEN_218[7:3]} - {2'h0, sroa_speculated5326_18_r0s5};
-  wire [7:0]   _GEN_221 = add_i3645_18_r0s10 ? 8'h0 : code_i_sroa_0_0_18_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_218[7:3]} - {2'h0, sroa_speculated5370_18_r0s5};
+  wire [7:0]   _GEN_221 = add_i3683_18_r0s10 ? 8'h0 : code_i_sroa_0_0_18_r0s10;
   wire [15:0]  _GEN_222 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[319:304];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[319:304];
   wire         _GEN_223 =
     plan_sroa_38_0_r0[0] ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
   wire [9:0]   _GEN_224 =
-    sub_i2035_r0s5 + {5'h0, _GEN_222[7:3]} - {2'h0, sroa_speculated5326_19_r0s5};
-  wire [7:0]   _GEN_225 = add_i3645_19_r0s10 ? 8'h0 : code_i_sroa_0_0_19_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_222[7:3]} - {2'h0, sroa_speculated5370_19_r0s5};
+  wire [7:0]   _GEN_225 = add_i3683_19_r0s10 ? 8'h0 : code_i_sroa_0_0_19_r0s10;
   wire [15:0]  _GEN_226 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[335:320];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[335:320];
   wire         _GEN_227 =
     plan_sroa_38_0_r0[0] ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
   wire [9:0]   _GEN_228 =
-    sub_i2035_r0s5 + {5'h0, _GEN_226[7:3]} - {2'h0, sroa_speculated5326_20_r0s5};
-  wire [7:0]   _GEN_229 = add_i3645_20_r0s10 ? 8'h0 : code_i_sroa_0_0_20_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_226[7:3]} - {2'h0, sroa_speculated5370_20_r0s5};
+  wire [7:0]   _GEN_229 = add_i3683_20_r0s10 ? 8'h0 : code_i_sroa_0_0_20_r0s10;
   wire [15:0]  _GEN_230 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[351:336];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[351:336];
   wire         _GEN_231 =
     plan_sroa_38_0_r0[0] ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
   wire [9:0]   _GEN_232 =
-    sub_i2035_r0s5 + {5'h0, _GEN_230[7:3]} - {2'h0, sroa_speculated5326_21_r0s5};
-  wire [7:0]   _GEN_233 = add_i3645_21_r0s10 ? 8'h0 : code_i_sroa_0_0_21_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_230[7:3]} - {2'h0, sroa_speculated5370_21_r0s5};
+  wire [7:0]   _GEN_233 = add_i3683_21_r0s10 ? 8'h0 : code_i_sroa_0_0_21_r0s10;
   wire [15:0]  _GEN_234 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[367:352];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[367:352];
   wire         _GEN_235 =
     plan_sroa_38_0_r0[0] ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
   wire [9:0]   _GEN_236 =
-    sub_i2035_r0s5 + {5'h0, _GEN_234[7:3]} - {2'h0, sroa_speculated5326_22_r0s5};
-  wire [7:0]   _GEN_237 = add_i3645_22_r0s10 ? 8'h0 : code_i_sroa_0_0_22_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_234[7:3]} - {2'h0, sroa_speculated5370_22_r0s5};
+  wire [7:0]   _GEN_237 = add_i3683_22_r0s10 ? 8'h0 : code_i_sroa_0_0_22_r0s10;
   wire [15:0]  _GEN_238 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[383:368];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[383:368];
   wire         _GEN_239 =
     plan_sroa_38_0_r0[0] ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
   wire [9:0]   _GEN_240 =
-    sub_i2035_r0s5 + {5'h0, _GEN_238[7:3]} - {2'h0, sroa_speculated5326_23_r0s5};
-  wire [7:0]   _GEN_241 = add_i3645_23_r0s10 ? 8'h0 : code_i_sroa_0_0_23_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_238[7:3]} - {2'h0, sroa_speculated5370_23_r0s5};
+  wire [7:0]   _GEN_241 = add_i3683_23_r0s10 ? 8'h0 : code_i_sroa_0_0_23_r0s10;
   wire [15:0]  _GEN_242 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[399:384];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[399:384];
   wire         _GEN_243 =
     plan_sroa_38_0_r0[0] ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
   wire [9:0]   _GEN_244 =
-    sub_i2035_r0s5 + {5'h0, _GEN_242[7:3]} - {2'h0, sroa_speculated5326_24_r0s5};
-  wire [7:0]   _GEN_245 = add_i3645_24_r0s10 ? 8'h0 : code_i_sroa_0_0_24_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_242[7:3]} - {2'h0, sroa_speculated5370_24_r0s5};
+  wire [7:0]   _GEN_245 = add_i3683_24_r0s10 ? 8'h0 : code_i_sroa_0_0_24_r0s10;
   wire [15:0]  _GEN_246 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[415:400];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[415:400];
   wire         _GEN_247 =
     plan_sroa_38_0_r0[0] ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
   wire [9:0]   _GEN_248 =
-    sub_i2035_r0s5 + {5'h0, _GEN_246[7:3]} - {2'h0, sroa_speculated5326_25_r0s5};
-  wire [7:0]   _GEN_249 = add_i3645_25_r0s10 ? 8'h0 : code_i_sroa_0_0_25_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_246[7:3]} - {2'h0, sroa_speculated5370_25_r0s5};
+  wire [7:0]   _GEN_249 = add_i3683_25_r0s10 ? 8'h0 : code_i_sroa_0_0_25_r0s10;
   wire [15:0]  _GEN_250 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[431:416];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[431:416];
   wire         _GEN_251 =
     plan_sroa_38_0_r0[0] ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
   wire [9:0]   _GEN_252 =
-    sub_i2035_r0s5 + {5'h0, _GEN_250[7:3]} - {2'h0, sroa_speculated5326_26_r0s5};
-  wire [7:0]   _GEN_253 = add_i3645_26_r0s10 ? 8'h0 : code_i_sroa_0_0_26_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_250[7:3]} - {2'h0, sroa_speculated5370_26_r0s5};
+  wire [7:0]   _GEN_253 = add_i3683_26_r0s10 ? 8'h0 : code_i_sroa_0_0_26_r0s10;
   wire [15:0]  _GEN_254 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[447:432];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[447:432];
   wire         _GEN_255 =
     plan_sroa_38_0_r0[0] ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
   wire [9:0]   _GEN_256 =
-    sub_i2035_r0s5 + {5'h0, _GEN_254[7:3]} - {2'h0, sroa_speculated5326_27_r0s5};
-  wire [7:0]   _GEN_257 = add_i3645_27_r0s10 ? 8'h0 : code_i_sroa_0_0_27_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_254[7:3]} - {2'h0, sroa_speculated5370_27_r0s5};
+  wire [7:0]   _GEN_257 = add_i3683_27_r0s10 ? 8'h0 : code_i_sroa_0_0_27_r0s10;
   wire [15:0]  _GEN_258 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[463:448];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[463:448];
   wire         _GEN_259 =
     plan_sroa_38_0_r0[0] ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
   wire [9:0]   _GEN_260 =
-    sub_i2035_r0s5 + {5'h0, _GEN_258[7:3]} - {2'h0, sroa_speculated5326_28_r0s5};
-  wire [7:0]   _GEN_261 = add_i3645_28_r0s10 ? 8'h0 : code_i_sroa_0_0_28_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_258[7:3]} - {2'h0, sroa_speculated5370_28_r0s5};
+  wire [7:0]   _GEN_261 = add_i3683_28_r0s10 ? 8'h0 : code_i_sroa_0_0_28_r0s10;
   wire [15:0]  _GEN_262 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[479:464];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[479:464];
   wire         _GEN_263 =
     plan_sroa_38_0_r0[0] ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
   wire [9:0]   _GEN_264 =
-    sub_i2035_r0s5 + {5'h0, _GEN_262[7:3]} - {2'h0, sroa_speculated5326_29_r0s5};
-  wire [7:0]   _GEN_265 = add_i3645_29_r0s10 ? 8'h0 : code_i_sroa_0_0_29_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_262[7:3]} - {2'h0, sroa_speculated5370_29_r0s5};
+  wire [7:0]   _GEN_265 = add_i3683_29_r0s10 ? 8'h0 : code_i_sroa_0_0_29_r0s10;
   wire [15:0]  _GEN_266 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[495:480];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[495:480];
   wire         _GEN_267 =
     plan_sroa_38_0_r0[0] ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
   wire [9:0]   _GEN_268 =
-    sub_i2035_r0s5 + {5'h0, _GEN_266[7:3]} - {2'h0, sroa_speculated5326_30_r0s5};
-  wire [7:0]   _GEN_269 = add_i3645_30_r0s10 ? 8'h0 : code_i_sroa_0_0_30_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_266[7:3]} - {2'h0, sroa_speculated5370_30_r0s5};
+  wire [7:0]   _GEN_269 = add_i3683_30_r0s10 ? 8'h0 : code_i_sroa_0_0_30_r0s10;
   wire [15:0]  _GEN_270 =
-    or_cond105_not_r0s5 ? sroa_speculated5313_4_r0s5[15:0] : table_r0s5[511:496];
+    or_cond105_not_r0s5 ? sroa_speculated5357_4_r0s5[15:0] : table_r0s5[511:496];
   wire         _GEN_271 =
     plan_sroa_38_0_r0[0] ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
   wire [9:0]   _GEN_272 =
-    sub_i2035_r0s5 + {5'h0, _GEN_270[7:3]} - {2'h0, sroa_speculated5326_31_r0s5};
-  wire [7:0]   _GEN_273 = add_i3645_31_r0s10 ? 8'h0 : code_i_sroa_0_0_31_r0s10;
+    sub_i2054_r0s5 + {5'h0, _GEN_270[7:3]} - {2'h0, sroa_speculated5370_31_r0s5};
+  wire [7:0]   _GEN_273 = add_i3683_31_r0s10 ? 8'h0 : code_i_sroa_0_0_31_r0s10;
   wire [7:0]   _GEN_274 =
     or_cond106_not_31_r0s5
-      ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_31_r0s5 : not_i3555_r0s5)
+      ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_31_r0s5 : not_i3593_r0s5)
       : sub_i88_i_31_r0s5;
   wire         _GEN_275 = ~first_0_r0 & _GEN_132;
   wire [5:0]   _GEN_276 = {optional3_dout[108], 4'h0, optional3_dout[43]};
@@ -16598,15 +16598,15 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
   wire         _GEN_518 = and_r0s1__6 & ~_GEN_517;
   wire         _GEN_519 = and_r0s1__6 & _GEN_517;
   wire         _GEN_520 = _GEN_518 | _GEN_519;
-  wire         _GEN_521 = ~started | loadedv218_r0s1 | first_0_r0s1;
+  wire         _GEN_521 = ~started | loadedv222_r0s1 | first_0_r0s1;
   wire         _GEN_522 = ~started | _GEN_10;
-  wire         _GEN_523 = at_sroa_11_0_r0[1:0] == 2'h1 | cmp_i1763_r0s2;
-  wire         _GEN_524 = ~started | loadedv218_r0s2 | first_0_r0s2;
-  wire         _GEN_525 = at_sroa_22_0_r0[6:0] == 7'h3F | cmp_i1812_r0s2;
+  wire         _GEN_523 = at_sroa_11_0_r0[1:0] == 2'h1 | cmp_i1782_r0s2;
+  wire         _GEN_524 = ~started | loadedv222_r0s2 | first_0_r0s2;
+  wire         _GEN_525 = at_sroa_22_0_r0[6:0] == 7'h3F | cmp_i1831_r0s2;
   wire         _GEN_526 = ~started | _GEN_275;
   wire         _GEN_527 = ~started | _GEN_11;
   wire         _GEN_528 = ~_GEN_126 & ~(|(plan_sroa_4_0_r0[2:1]));
-  wire         _GEN_529 = _GEN_138 | plan_sroa_66_0_r0[0];
+  wire         _GEN_529 = _GEN_138 | plan_sroa_66_0_r0;
   wire         _GEN_530 = ~_GEN_126 & (|(plan_sroa_4_0_r0[2:1]));
   wire [7:0]   _GEN_531 =
     ~(plan_sroa_38_0_r0[0])
@@ -16740,188 +16740,188 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_149}
-           : {ref_tmp156_sroa_0_0_r0s10, page_r0s10[15], page_r0s10[6:0]})
-      : {ref_tmp156_sroa_0_0_r0s10[4:0], page_r0s10[15], page_r0s10[9:0]};
+           : {ref_tmp160_sroa_0_0_r0s10, page_r0s10[15], page_r0s10[6:0]})
+      : {ref_tmp160_sroa_0_0_r0s10[4:0], page_r0s10[15], page_r0s10[9:0]};
   wire [15:0]  _GEN_564 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_153}
-           : {ref_tmp156_sroa_0_0_1_r0s10, page_r0s10[31], page_r0s10[22:16]})
-      : {ref_tmp156_sroa_0_0_1_r0s10[4:0], page_r0s10[31], page_r0s10[25:16]};
+           : {ref_tmp160_sroa_0_0_1_r0s10, page_r0s10[31], page_r0s10[22:16]})
+      : {ref_tmp160_sroa_0_0_1_r0s10[4:0], page_r0s10[31], page_r0s10[25:16]};
   wire [15:0]  _GEN_565 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_157}
-           : {ref_tmp156_sroa_0_0_2_r0s10, page_r0s10[47], page_r0s10[38:32]})
-      : {ref_tmp156_sroa_0_0_2_r0s10[4:0], page_r0s10[47], page_r0s10[41:32]};
+           : {ref_tmp160_sroa_0_0_2_r0s10, page_r0s10[47], page_r0s10[38:32]})
+      : {ref_tmp160_sroa_0_0_2_r0s10[4:0], page_r0s10[47], page_r0s10[41:32]};
   wire [15:0]  _GEN_566 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_161}
-           : {ref_tmp156_sroa_0_0_3_r0s10, page_r0s10[63], page_r0s10[54:48]})
-      : {ref_tmp156_sroa_0_0_3_r0s10[4:0], page_r0s10[63], page_r0s10[57:48]};
+           : {ref_tmp160_sroa_0_0_3_r0s10, page_r0s10[63], page_r0s10[54:48]})
+      : {ref_tmp160_sroa_0_0_3_r0s10[4:0], page_r0s10[63], page_r0s10[57:48]};
   wire [15:0]  _GEN_567 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_165}
-           : {ref_tmp156_sroa_0_0_4_r0s10, page_r0s10[79], page_r0s10[70:64]})
-      : {ref_tmp156_sroa_0_0_4_r0s10[4:0], page_r0s10[79], page_r0s10[73:64]};
+           : {ref_tmp160_sroa_0_0_4_r0s10, page_r0s10[79], page_r0s10[70:64]})
+      : {ref_tmp160_sroa_0_0_4_r0s10[4:0], page_r0s10[79], page_r0s10[73:64]};
   wire [15:0]  _GEN_568 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_169}
-           : {ref_tmp156_sroa_0_0_5_r0s10, page_r0s10[95], page_r0s10[86:80]})
-      : {ref_tmp156_sroa_0_0_5_r0s10[4:0], page_r0s10[95], page_r0s10[89:80]};
+           : {ref_tmp160_sroa_0_0_5_r0s10, page_r0s10[95], page_r0s10[86:80]})
+      : {ref_tmp160_sroa_0_0_5_r0s10[4:0], page_r0s10[95], page_r0s10[89:80]};
   wire [15:0]  _GEN_569 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_173}
-           : {ref_tmp156_sroa_0_0_6_r0s10, page_r0s10[111], page_r0s10[102:96]})
-      : {ref_tmp156_sroa_0_0_6_r0s10[4:0], page_r0s10[111], page_r0s10[105:96]};
+           : {ref_tmp160_sroa_0_0_6_r0s10, page_r0s10[111], page_r0s10[102:96]})
+      : {ref_tmp160_sroa_0_0_6_r0s10[4:0], page_r0s10[111], page_r0s10[105:96]};
   wire [15:0]  _GEN_570 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_177}
-           : {ref_tmp156_sroa_0_0_7_r0s10, page_r0s10[127], page_r0s10[118:112]})
-      : {ref_tmp156_sroa_0_0_7_r0s10[4:0], page_r0s10[127], page_r0s10[121:112]};
+           : {ref_tmp160_sroa_0_0_7_r0s10, page_r0s10[127], page_r0s10[118:112]})
+      : {ref_tmp160_sroa_0_0_7_r0s10[4:0], page_r0s10[127], page_r0s10[121:112]};
   wire [15:0]  _GEN_571 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_181}
-           : {ref_tmp156_sroa_0_0_8_r0s10, page_r0s10[143], page_r0s10[134:128]})
-      : {ref_tmp156_sroa_0_0_8_r0s10[4:0], page_r0s10[143], page_r0s10[137:128]};
+           : {ref_tmp160_sroa_0_0_8_r0s10, page_r0s10[143], page_r0s10[134:128]})
+      : {ref_tmp160_sroa_0_0_8_r0s10[4:0], page_r0s10[143], page_r0s10[137:128]};
   wire [15:0]  _GEN_572 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_185}
-           : {ref_tmp156_sroa_0_0_9_r0s10, page_r0s10[159], page_r0s10[150:144]})
-      : {ref_tmp156_sroa_0_0_9_r0s10[4:0], page_r0s10[159], page_r0s10[153:144]};
+           : {ref_tmp160_sroa_0_0_9_r0s10, page_r0s10[159], page_r0s10[150:144]})
+      : {ref_tmp160_sroa_0_0_9_r0s10[4:0], page_r0s10[159], page_r0s10[153:144]};
   wire [15:0]  _GEN_573 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_189}
-           : {ref_tmp156_sroa_0_0_10_r0s10, page_r0s10[175], page_r0s10[166:160]})
-      : {ref_tmp156_sroa_0_0_10_r0s10[4:0], page_r0s10[175], page_r0s10[169:160]};
+           : {ref_tmp160_sroa_0_0_10_r0s10, page_r0s10[175], page_r0s10[166:160]})
+      : {ref_tmp160_sroa_0_0_10_r0s10[4:0], page_r0s10[175], page_r0s10[169:160]};
   wire [15:0]  _GEN_574 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_193}
-           : {ref_tmp156_sroa_0_0_11_r0s10, page_r0s10[191], page_r0s10[182:176]})
-      : {ref_tmp156_sroa_0_0_11_r0s10[4:0], page_r0s10[191], page_r0s10[185:176]};
+           : {ref_tmp160_sroa_0_0_11_r0s10, page_r0s10[191], page_r0s10[182:176]})
+      : {ref_tmp160_sroa_0_0_11_r0s10[4:0], page_r0s10[191], page_r0s10[185:176]};
   wire [15:0]  _GEN_575 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_197}
-           : {ref_tmp156_sroa_0_0_12_r0s10, page_r0s10[207], page_r0s10[198:192]})
-      : {ref_tmp156_sroa_0_0_12_r0s10[4:0], page_r0s10[207], page_r0s10[201:192]};
+           : {ref_tmp160_sroa_0_0_12_r0s10, page_r0s10[207], page_r0s10[198:192]})
+      : {ref_tmp160_sroa_0_0_12_r0s10[4:0], page_r0s10[207], page_r0s10[201:192]};
   wire [15:0]  _GEN_576 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_201}
-           : {ref_tmp156_sroa_0_0_13_r0s10, page_r0s10[223], page_r0s10[214:208]})
-      : {ref_tmp156_sroa_0_0_13_r0s10[4:0], page_r0s10[223], page_r0s10[217:208]};
+           : {ref_tmp160_sroa_0_0_13_r0s10, page_r0s10[223], page_r0s10[214:208]})
+      : {ref_tmp160_sroa_0_0_13_r0s10[4:0], page_r0s10[223], page_r0s10[217:208]};
   wire [15:0]  _GEN_577 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_205}
-           : {ref_tmp156_sroa_0_0_14_r0s10, page_r0s10[239], page_r0s10[230:224]})
-      : {ref_tmp156_sroa_0_0_14_r0s10[4:0], page_r0s10[239], page_r0s10[233:224]};
+           : {ref_tmp160_sroa_0_0_14_r0s10, page_r0s10[239], page_r0s10[230:224]})
+      : {ref_tmp160_sroa_0_0_14_r0s10[4:0], page_r0s10[239], page_r0s10[233:224]};
   wire [15:0]  _GEN_578 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_209}
-           : {ref_tmp156_sroa_0_0_15_r0s10, page_r0s10[255], page_r0s10[246:240]})
-      : {ref_tmp156_sroa_0_0_15_r0s10[4:0], page_r0s10[255], page_r0s10[249:240]};
+           : {ref_tmp160_sroa_0_0_15_r0s10, page_r0s10[255], page_r0s10[246:240]})
+      : {ref_tmp160_sroa_0_0_15_r0s10[4:0], page_r0s10[255], page_r0s10[249:240]};
   wire [15:0]  _GEN_579 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_213}
-           : {ref_tmp156_sroa_0_0_16_r0s10, page_r0s10[271], page_r0s10[262:256]})
-      : {ref_tmp156_sroa_0_0_16_r0s10[4:0], page_r0s10[271], page_r0s10[265:256]};
+           : {ref_tmp160_sroa_0_0_16_r0s10, page_r0s10[271], page_r0s10[262:256]})
+      : {ref_tmp160_sroa_0_0_16_r0s10[4:0], page_r0s10[271], page_r0s10[265:256]};
   wire [15:0]  _GEN_580 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_217}
-           : {ref_tmp156_sroa_0_0_17_r0s10, page_r0s10[287], page_r0s10[278:272]})
-      : {ref_tmp156_sroa_0_0_17_r0s10[4:0], page_r0s10[287], page_r0s10[281:272]};
+           : {ref_tmp160_sroa_0_0_17_r0s10, page_r0s10[287], page_r0s10[278:272]})
+      : {ref_tmp160_sroa_0_0_17_r0s10[4:0], page_r0s10[287], page_r0s10[281:272]};
   wire [15:0]  _GEN_581 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_221}
-           : {ref_tmp156_sroa_0_0_18_r0s10, page_r0s10[303], page_r0s10[294:288]})
-      : {ref_tmp156_sroa_0_0_18_r0s10[4:0], page_r0s10[303], page_r0s10[297:288]};
+           : {ref_tmp160_sroa_0_0_18_r0s10, page_r0s10[303], page_r0s10[294:288]})
+      : {ref_tmp160_sroa_0_0_18_r0s10[4:0], page_r0s10[303], page_r0s10[297:288]};
   wire [15:0]  _GEN_582 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_225}
-           : {ref_tmp156_sroa_0_0_19_r0s10, page_r0s10[319], page_r0s10[310:304]})
-      : {ref_tmp156_sroa_0_0_19_r0s10[4:0], page_r0s10[319], page_r0s10[313:304]};
+           : {ref_tmp160_sroa_0_0_19_r0s10, page_r0s10[319], page_r0s10[310:304]})
+      : {ref_tmp160_sroa_0_0_19_r0s10[4:0], page_r0s10[319], page_r0s10[313:304]};
   wire [15:0]  _GEN_583 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_229}
-           : {ref_tmp156_sroa_0_0_20_r0s10, page_r0s10[335], page_r0s10[326:320]})
-      : {ref_tmp156_sroa_0_0_20_r0s10[4:0], page_r0s10[335], page_r0s10[329:320]};
+           : {ref_tmp160_sroa_0_0_20_r0s10, page_r0s10[335], page_r0s10[326:320]})
+      : {ref_tmp160_sroa_0_0_20_r0s10[4:0], page_r0s10[335], page_r0s10[329:320]};
   wire [15:0]  _GEN_584 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_233}
-           : {ref_tmp156_sroa_0_0_21_r0s10, page_r0s10[351], page_r0s10[342:336]})
-      : {ref_tmp156_sroa_0_0_21_r0s10[4:0], page_r0s10[351], page_r0s10[345:336]};
+           : {ref_tmp160_sroa_0_0_21_r0s10, page_r0s10[351], page_r0s10[342:336]})
+      : {ref_tmp160_sroa_0_0_21_r0s10[4:0], page_r0s10[351], page_r0s10[345:336]};
   wire [15:0]  _GEN_585 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_237}
-           : {ref_tmp156_sroa_0_0_22_r0s10, page_r0s10[367], page_r0s10[358:352]})
-      : {ref_tmp156_sroa_0_0_22_r0s10[4:0], page_r0s10[367], page_r0s10[361:352]};
+           : {ref_tmp160_sroa_0_0_22_r0s10, page_r0s10[367], page_r0s10[358:352]})
+      : {ref_tmp160_sroa_0_0_22_r0s10[4:0], page_r0s10[367], page_r0s10[361:352]};
   wire [15:0]  _GEN_586 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_241}
-           : {ref_tmp156_sroa_0_0_23_r0s10, page_r0s10[383], page_r0s10[374:368]})
-      : {ref_tmp156_sroa_0_0_23_r0s10[4:0], page_r0s10[383], page_r0s10[377:368]};
+           : {ref_tmp160_sroa_0_0_23_r0s10, page_r0s10[383], page_r0s10[374:368]})
+      : {ref_tmp160_sroa_0_0_23_r0s10[4:0], page_r0s10[383], page_r0s10[377:368]};
   wire [15:0]  _GEN_587 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_245}
-           : {ref_tmp156_sroa_0_0_24_r0s10, page_r0s10[399], page_r0s10[390:384]})
-      : {ref_tmp156_sroa_0_0_24_r0s10[4:0], page_r0s10[399], page_r0s10[393:384]};
+           : {ref_tmp160_sroa_0_0_24_r0s10, page_r0s10[399], page_r0s10[390:384]})
+      : {ref_tmp160_sroa_0_0_24_r0s10[4:0], page_r0s10[399], page_r0s10[393:384]};
   wire [15:0]  _GEN_588 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_249}
-           : {ref_tmp156_sroa_0_0_25_r0s10, page_r0s10[415], page_r0s10[406:400]})
-      : {ref_tmp156_sroa_0_0_25_r0s10[4:0], page_r0s10[415], page_r0s10[409:400]};
+           : {ref_tmp160_sroa_0_0_25_r0s10, page_r0s10[415], page_r0s10[406:400]})
+      : {ref_tmp160_sroa_0_0_25_r0s10[4:0], page_r0s10[415], page_r0s10[409:400]};
   wire [15:0]  _GEN_589 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_253}
-           : {ref_tmp156_sroa_0_0_26_r0s10, page_r0s10[431], page_r0s10[422:416]})
-      : {ref_tmp156_sroa_0_0_26_r0s10[4:0], page_r0s10[431], page_r0s10[425:416]};
+           : {ref_tmp160_sroa_0_0_26_r0s10, page_r0s10[431], page_r0s10[422:416]})
+      : {ref_tmp160_sroa_0_0_26_r0s10[4:0], page_r0s10[431], page_r0s10[425:416]};
   wire [15:0]  _GEN_590 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_257}
-           : {ref_tmp156_sroa_0_0_27_r0s10, page_r0s10[447], page_r0s10[438:432]})
-      : {ref_tmp156_sroa_0_0_27_r0s10[4:0], page_r0s10[447], page_r0s10[441:432]};
+           : {ref_tmp160_sroa_0_0_27_r0s10, page_r0s10[447], page_r0s10[438:432]})
+      : {ref_tmp160_sroa_0_0_27_r0s10[4:0], page_r0s10[447], page_r0s10[441:432]};
   wire [15:0]  _GEN_591 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_261}
-           : {ref_tmp156_sroa_0_0_28_r0s10, page_r0s10[463], page_r0s10[454:448]})
-      : {ref_tmp156_sroa_0_0_28_r0s10[4:0], page_r0s10[463], page_r0s10[457:448]};
+           : {ref_tmp160_sroa_0_0_28_r0s10, page_r0s10[463], page_r0s10[454:448]})
+      : {ref_tmp160_sroa_0_0_28_r0s10[4:0], page_r0s10[463], page_r0s10[457:448]};
   wire [15:0]  _GEN_592 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_265}
-           : {ref_tmp156_sroa_0_0_29_r0s10, page_r0s10[479], page_r0s10[470:464]})
-      : {ref_tmp156_sroa_0_0_29_r0s10[4:0], page_r0s10[479], page_r0s10[473:464]};
+           : {ref_tmp160_sroa_0_0_29_r0s10, page_r0s10[479], page_r0s10[470:464]})
+      : {ref_tmp160_sroa_0_0_29_r0s10[4:0], page_r0s10[479], page_r0s10[473:464]};
   wire [15:0]  _GEN_593 =
     or_r0s10__3
       ? (xor_r0s10
            ? {8'h0, _GEN_269}
-           : {ref_tmp156_sroa_0_0_30_r0s10, page_r0s10[495], page_r0s10[486:480]})
-      : {ref_tmp156_sroa_0_0_30_r0s10[4:0], page_r0s10[495], page_r0s10[489:480]};
+           : {ref_tmp160_sroa_0_0_30_r0s10, page_r0s10[495], page_r0s10[486:480]})
+      : {ref_tmp160_sroa_0_0_30_r0s10[4:0], page_r0s10[495], page_r0s10[489:480]};
   wire [15:0]  _GEN_594 =
     and_r0s10__2 ? {8'h0, _GEN_273} : {select_r0s10__1, page_r0s10[502:496]};
   wire [511:0] _GEN_595 =
@@ -17536,18 +17536,18 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_8)
       select_r0s4__1 <= select_r0s3__1;
     if (_GEN_11)
-      ref_tmp180_sroa_0_0_r0s1 <=
+      ref_tmp184_sroa_0_0_r0s1 <=
         _GEN_528 | _GEN_529 & _GEN_530
-          ? (_GEN_528 ? 8'h10 : {4'h0, ~(plan_sroa_66_0_r0[0]), 3'h0})
+          ? (_GEN_528 ? 8'h10 : {4'h0, ~plan_sroa_66_0_r0, 3'h0})
           : ~_GEN_529 & _GEN_530
               ? (_GEN_139 ? 8'h4 : {7'h1, _GEN_140})
               : plan_sroa_38_0_r0[0] ? 8'hB : 8'h8;
     if (_GEN_10)
-      ref_tmp180_sroa_0_0_r0s2 <= ref_tmp180_sroa_0_0_r0s1;
+      ref_tmp184_sroa_0_0_r0s2 <= ref_tmp184_sroa_0_0_r0s1;
     if (_GEN_9)
-      ref_tmp180_sroa_0_0_r0s3 <= ref_tmp180_sroa_0_0_r0s2;
+      ref_tmp184_sroa_0_0_r0s3 <= ref_tmp184_sroa_0_0_r0s2;
     if (_GEN_8)
-      ref_tmp180_sroa_0_0_r0s4 <= ref_tmp180_sroa_0_0_r0s3;
+      ref_tmp184_sroa_0_0_r0s4 <= ref_tmp184_sroa_0_0_r0s3;
     if (_GEN_11)
       plan_sroa_66_0_r0s1 <= plan_sroa_66_0_r0;
     if (_GEN_10)
@@ -17568,8 +17568,8 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       count_sroa_0_0_ph_r0s5 <=
         or_r0s4__1
           ? select_r0s4__1[4:0]
-          : ref_tmp180_sroa_0_0_r0s4[4:0]
-            + {1'h0, plan_sroa_66_0_r0s4[0] ? 4'h0 : _GEN_141[3:0]};
+          : ref_tmp184_sroa_0_0_r0s4[4:0]
+            + {1'h0, plan_sroa_66_0_r0s4 ? 4'h0 : _GEN_141[3:0]};
     if (_GEN_11)
       closes_04664_r0s1 <= _GEN_128 | _GEN_13 & _GEN_17 & ~(|rows_left_sroa_0_0_r0);
     if (_GEN_10)
@@ -17734,25 +17734,25 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_1)
       select_r0s11 <= select_r0s10;
     if (_GEN_11)
-      cmp_i599_r0s1 <= _GEN_126;
+      cmp_i611_r0s1 <= _GEN_126;
     if (_GEN_10)
-      cmp_i599_r0s2 <= cmp_i599_r0s1;
+      cmp_i611_r0s2 <= cmp_i611_r0s1;
     if (_GEN_9)
-      cmp_i599_r0s3 <= cmp_i599_r0s2;
+      cmp_i611_r0s3 <= cmp_i611_r0s2;
     if (_GEN_8)
-      cmp_i599_r0s4 <= cmp_i599_r0s3;
+      cmp_i611_r0s4 <= cmp_i611_r0s3;
     if (_GEN_7)
-      cmp_i599_r0s5 <= cmp_i599_r0s4;
+      cmp_i611_r0s5 <= cmp_i611_r0s4;
     if (_GEN_6)
-      cmp_i599_r0s6 <= cmp_i599_r0s5;
+      cmp_i611_r0s6 <= cmp_i611_r0s5;
     if (_GEN_5)
-      cmp_i599_r0s7 <= cmp_i599_r0s6;
+      cmp_i611_r0s7 <= cmp_i611_r0s6;
     if (_GEN_4)
-      cmp_i599_r0s8 <= cmp_i599_r0s7;
+      cmp_i611_r0s8 <= cmp_i611_r0s7;
     if (_GEN_3)
-      cmp_i599_r0s9 <= cmp_i599_r0s8;
+      cmp_i611_r0s9 <= cmp_i611_r0s8;
     if (_GEN_2)
-      cmp_i599_r0s10 <= cmp_i599_r0s9;
+      cmp_i611_r0s10 <= cmp_i611_r0s9;
     if (_GEN_11)
       or_r0s1__2 <= ~_GEN_126 | ~(plan_sroa_38_0_r0[0]) & _GEN_126;
     if (_GEN_10)
@@ -17786,45 +17786,45 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_2)
       xor_r0s10 <= xor_r0s9;
     if (_GEN_11)
-      sub_i2035_r0s1 <=
+      sub_i2054_r0s1 <=
         (plan_sroa_29_0_r0 ? 10'h3 : 10'h0) + {2'h0, greatest_exponent_sroa_0_0_r0}
         - 10'h7;
     if (_GEN_10)
-      sub_i2035_r0s2 <= sub_i2035_r0s1;
+      sub_i2054_r0s2 <= sub_i2054_r0s1;
     if (_GEN_9)
-      sub_i2035_r0s3 <= sub_i2035_r0s2;
+      sub_i2054_r0s3 <= sub_i2054_r0s2;
     if (_GEN_8)
-      sub_i2035_r0s4 <= sub_i2035_r0s3;
+      sub_i2054_r0s4 <= sub_i2054_r0s3;
     if (_GEN_7)
-      sub_i2035_r0s5 <= sub_i2035_r0s4;
+      sub_i2054_r0s5 <= sub_i2054_r0s4;
     if (_GEN_8)
       or_cond105_not_r0s4 <= or_cond105_not_r0s3;
     if (_GEN_7)
       or_cond105_not_r0s5 <= or_cond105_not_r0s4;
     if (_GEN_9)
-      shr_i_i_i2365_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
+      shr_i_i_i2384_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
     if (_GEN_8) begin
-      shr_i_i_i2365_r0s4 <= shr_i_i_i2365_r0s3;
+      shr_i_i_i2384_r0s4 <= shr_i_i_i2384_r0s3;
       at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
     end
     if (_GEN_7) begin
-      sroa_speculated5313_4_r0s5 <=
-        _table_0_rd >> shr_i_i_i2365_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0}
+      sroa_speculated5357_4_r0s5 <=
+        _table_0_rd >> shr_i_i_i2384_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0}
         >> {505'h0, at_sroa_28_0_r0s4[2], 6'h0} >> {506'h0, at_sroa_28_0_r0s4[1], 5'h0}
         >> {507'h0, at_sroa_28_0_r0s4[0], 4'h0};
       table_r0s5 <= _table_0_rd;
     end
     if (_GEN_11)
-      sroa_speculated5326_r0s1 <=
+      sroa_speculated5370_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_531[7:1], _GEN_145 | _GEN_531[0]};
     if (_GEN_10)
-      sroa_speculated5326_r0s2 <= sroa_speculated5326_r0s1;
+      sroa_speculated5370_r0s2 <= sroa_speculated5370_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_r0s3 <= sroa_speculated5326_r0s2;
+      sroa_speculated5370_r0s3 <= sroa_speculated5370_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_r0s4 <= sroa_speculated5326_r0s3;
+      sroa_speculated5370_r0s4 <= sroa_speculated5370_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_r0s5 <= sroa_speculated5326_r0s4;
+      sroa_speculated5370_r0s5 <= sroa_speculated5370_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_r0s6 <= |(_GEN_146[9:5]);
     if (_GEN_5)
@@ -17844,36 +17844,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_r0s6 <= shl7_i_i_r0s5 | {1'h0, _GEN_146[1:0], _GEN_144[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_r0s1 <=
+      conv_i_i1361_conv_i249_i_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[15:0]
           : {5'h0,
              ~_GEN_145,
              plan_sroa_38_0_r0[0] ? page_dout[9:0] : {page_dout[6:0], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_r0s2 <= conv_i_i1342_conv_i249_i_r0s1;
+      conv_i_i1361_conv_i249_i_r0s2 <= conv_i_i1361_conv_i249_i_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_r0s3 <= conv_i_i1342_conv_i249_i_r0s2;
+      conv_i_i1361_conv_i249_i_r0s3 <= conv_i_i1361_conv_i249_i_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_r0s4 <= conv_i_i1342_conv_i249_i_r0s3;
+      conv_i_i1361_conv_i249_i_r0s4 <= conv_i_i1361_conv_i249_i_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_r0s5 <= conv_i_i1342_conv_i249_i_r0s4;
+      conv_i_i1361_conv_i249_i_r0s5 <= conv_i_i1361_conv_i249_i_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_r0s6 <= conv_i_i1342_conv_i249_i_r0s5;
+      conv_i_i1361_conv_i249_i_r0s6 <= conv_i_i1361_conv_i249_i_r0s5;
     if (_GEN_5)
       mul_i_i_r0s7 <=
         {{16{_GEN_31[19]}}, _GEN_31}
-        * {{20{conv_i_i1342_conv_i249_i_r0s6[15]}}, conv_i_i1342_conv_i249_i_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_r0s6[15]}}, conv_i_i1361_conv_i249_i_r0s6};
     if (_GEN_4)
       mul_i_i_r0s8 <= mul_i_i_r0s7;
     if (_GEN_6)
-      sub_i_i2533_r0s6 <= _GEN_146;
+      sub_i_i2552_r0s6 <= _GEN_146;
     if (_GEN_5)
-      sub_i_i2533_r0s7 <= sub_i_i2533_r0s6;
+      sub_i_i2552_r0s7 <= sub_i_i2552_r0s6;
     if (_GEN_4)
-      sub_i_i2533_r0s8 <= sub_i_i2533_r0s7;
+      sub_i_i2552_r0s8 <= sub_i_i2552_r0s7;
     if (_GEN_3)
-      conv_i3642_r0s9 <= cmp_i_i121_i_r0s8 ? 11'h0 : _GEN_32[10:0];
+      conv_i3680_r0s9 <= cmp_i_i121_i_r0s8 ? 11'h0 : _GEN_32[10:0];
     if (_GEN_6)
       narrow_r0s6 <= 9'h1 - {_GEN_144[15:8], 1'h0};
     if (_GEN_5)
@@ -17883,7 +17883,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_r0s9 <= narrow_r0s8;
     if (_GEN_2)
-      add_i3645_r0s10 <= _GEN_147[10];
+      add_i3683_r0s10 <= _GEN_147[10];
     if (_GEN_11)
       xor_r0s1__1 <= {1'h1, ~_GEN_148};
     if (_GEN_10)
@@ -17903,26 +17903,26 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       xor_r0s9__1 <= xor_r0s8__1;
     if (_GEN_11)
-      v57_r0s1 <= _GEN_148;
+      v58_r0s1 <= _GEN_148;
     if (_GEN_10)
-      v57_r0s2 <= v57_r0s1;
+      v58_r0s2 <= v58_r0s1;
     if (_GEN_9)
-      v57_r0s3 <= v57_r0s2;
+      v58_r0s3 <= v58_r0s2;
     if (_GEN_8)
-      v57_r0s4 <= v57_r0s3;
+      v58_r0s4 <= v58_r0s3;
     if (_GEN_7)
-      v57_r0s5 <= v57_r0s4;
+      v58_r0s5 <= v58_r0s4;
     if (_GEN_6)
-      v57_r0s6 <= v57_r0s5;
+      v58_r0s6 <= v58_r0s5;
     if (_GEN_5)
-      v57_r0s7 <= v57_r0s6;
+      v58_r0s7 <= v58_r0s6;
     if (_GEN_4)
-      v57_r0s8 <= v57_r0s7;
+      v58_r0s8 <= v58_r0s7;
     if (_GEN_3)
-      v57_r0s9 <= v57_r0s8;
+      v58_r0s9 <= v58_r0s8;
     if (_GEN_2)
       code_i_sroa_0_0_r0s10 <=
-        ((xor_r0s9__1 & _GEN_147[9:1]) == 9'h0 ? _GEN_147[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_147[9:1]) == 9'h0 ? _GEN_147[8:1] : 8'hFF) & v58_r0s9;
     if (_GEN_11)
       page_r0s1 <= page_dout;
     if (_GEN_10)
@@ -17954,44 +17954,44 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_7) begin
       or_cond106_not_r0s5 <= cmp_i_i_i_i_r0s4 & (|(_table_0_rd[7:0]));
       plan_sroa_66_0_r0s5 <= plan_sroa_66_0_r0s4;
-      conv_i_i2742_r0s5 <= _GEN_141[0] ? 8'hFF : 8'hF;
-      not_i3555_r0s5 <= ~({8{~(_GEN_141[3])}} & 8'hFF << _GEN_141[3:0]);
+      conv_i_i2761_r0s5 <= _GEN_141[0] ? 8'hFF : 8'hF;
+      not_i3593_r0s5 <= ~({8{~(_GEN_141[3])}} & 8'hFF << _GEN_141[3:0]);
     end
     if (_GEN_11)
-      sroa_speculated5288_r0s1 <=
+      sroa_speculated5332_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[14:10]} : page_dout[14:7];
     if (_GEN_10)
-      sroa_speculated5288_r0s2 <= sroa_speculated5288_r0s1;
+      sroa_speculated5332_r0s2 <= sroa_speculated5332_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_r0s3 <= sroa_speculated5288_r0s2;
+      sroa_speculated5332_r0s3 <= sroa_speculated5332_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_r0s4 <= sroa_speculated5288_r0s3;
+      sroa_speculated5332_r0s4 <= sroa_speculated5332_r0s3;
     if (_GEN_7)
-      sub_i88_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated5288_r0s4;
+      sub_i88_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated5332_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_r0s6 <=
+      ref_tmp160_sroa_0_0_r0s6 <=
         or_cond106_not_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_r0s5 : not_i3593_r0s5)
           : sub_i88_i_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_r0s7 <= ref_tmp156_sroa_0_0_r0s6;
+      ref_tmp160_sroa_0_0_r0s7 <= ref_tmp160_sroa_0_0_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_r0s8 <= ref_tmp156_sroa_0_0_r0s7;
+      ref_tmp160_sroa_0_0_r0s8 <= ref_tmp160_sroa_0_0_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_r0s9 <= ref_tmp156_sroa_0_0_r0s8;
+      ref_tmp160_sroa_0_0_r0s9 <= ref_tmp160_sroa_0_0_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_r0s10 <= ref_tmp156_sroa_0_0_r0s9;
+      ref_tmp160_sroa_0_0_r0s10 <= ref_tmp160_sroa_0_0_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_1_r0s1 <=
+      sroa_speculated5370_1_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_532[7:1], _GEN_151 | _GEN_532[0]};
     if (_GEN_10)
-      sroa_speculated5326_1_r0s2 <= sroa_speculated5326_1_r0s1;
+      sroa_speculated5370_1_r0s2 <= sroa_speculated5370_1_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_1_r0s3 <= sroa_speculated5326_1_r0s2;
+      sroa_speculated5370_1_r0s3 <= sroa_speculated5370_1_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_1_r0s4 <= sroa_speculated5326_1_r0s3;
+      sroa_speculated5370_1_r0s4 <= sroa_speculated5370_1_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_1_r0s5 <= sroa_speculated5326_1_r0s4;
+      sroa_speculated5370_1_r0s5 <= sroa_speculated5370_1_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_1_r0s6 <= |(_GEN_152[9:5]);
     if (_GEN_5)
@@ -18011,36 +18011,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_1_r0s6 <= shl7_i_i_1_r0s5 | {1'h0, _GEN_152[1:0], _GEN_150[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_1_r0s1 <=
+      conv_i_i1361_conv_i249_i_1_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[31:16]
           : {5'h0,
              ~_GEN_151,
              plan_sroa_38_0_r0[0] ? page_dout[25:16] : {page_dout[22:16], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_1_r0s2 <= conv_i_i1342_conv_i249_i_1_r0s1;
+      conv_i_i1361_conv_i249_i_1_r0s2 <= conv_i_i1361_conv_i249_i_1_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_1_r0s3 <= conv_i_i1342_conv_i249_i_1_r0s2;
+      conv_i_i1361_conv_i249_i_1_r0s3 <= conv_i_i1361_conv_i249_i_1_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_1_r0s4 <= conv_i_i1342_conv_i249_i_1_r0s3;
+      conv_i_i1361_conv_i249_i_1_r0s4 <= conv_i_i1361_conv_i249_i_1_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_1_r0s5 <= conv_i_i1342_conv_i249_i_1_r0s4;
+      conv_i_i1361_conv_i249_i_1_r0s5 <= conv_i_i1361_conv_i249_i_1_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_1_r0s6 <= conv_i_i1342_conv_i249_i_1_r0s5;
+      conv_i_i1361_conv_i249_i_1_r0s6 <= conv_i_i1361_conv_i249_i_1_r0s5;
     if (_GEN_5)
       mul_i_i_1_r0s7 <=
         {{16{_GEN_33[19]}}, _GEN_33}
-        * {{20{conv_i_i1342_conv_i249_i_1_r0s6[15]}}, conv_i_i1342_conv_i249_i_1_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_1_r0s6[15]}}, conv_i_i1361_conv_i249_i_1_r0s6};
     if (_GEN_4)
       mul_i_i_1_r0s8 <= mul_i_i_1_r0s7;
     if (_GEN_6)
-      sub_i_i2533_1_r0s6 <= _GEN_152;
+      sub_i_i2552_1_r0s6 <= _GEN_152;
     if (_GEN_5)
-      sub_i_i2533_1_r0s7 <= sub_i_i2533_1_r0s6;
+      sub_i_i2552_1_r0s7 <= sub_i_i2552_1_r0s6;
     if (_GEN_4)
-      sub_i_i2533_1_r0s8 <= sub_i_i2533_1_r0s7;
+      sub_i_i2552_1_r0s8 <= sub_i_i2552_1_r0s7;
     if (_GEN_3)
-      conv_i3642_1_r0s9 <= cmp_i_i121_i_1_r0s8 ? 11'h0 : _GEN_34[10:0];
+      conv_i3680_1_r0s9 <= cmp_i_i121_i_1_r0s8 ? 11'h0 : _GEN_34[10:0];
     if (_GEN_6)
       narrow_1_r0s6 <= 9'h1 - {_GEN_150[15:8], 1'h0};
     if (_GEN_5)
@@ -18050,9 +18050,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_1_r0s9 <= narrow_1_r0s8;
     if (_GEN_2) begin
-      add_i3645_1_r0s10 <= _GEN_35[10];
+      add_i3683_1_r0s10 <= _GEN_35[10];
       code_i_sroa_0_0_1_r0s10 <=
-        ((xor_r0s9__1 & _GEN_35[9:1]) == 9'h0 ? _GEN_35[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_35[9:1]) == 9'h0 ? _GEN_35[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_1_r0s1 <= _GEN_151;
@@ -18064,43 +18064,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_1_r0s4 <= cmp_i_i_i_i_1_r0s3;
     if (_GEN_7) begin
       or_cond106_not_1_r0s5 <= cmp_i_i_i_i_1_r0s4 & (|(_table_0_rd[23:16]));
-      conv_i_i2742_1_r0s5 <= ~(_GEN_141[1]) ? 8'hF : 8'hFF;
+      conv_i_i2761_1_r0s5 <= ~(_GEN_141[1]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_1_r0s1 <=
+      sroa_speculated5332_1_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[30:26]} : page_dout[30:23];
     if (_GEN_10)
-      sroa_speculated5288_1_r0s2 <= sroa_speculated5288_1_r0s1;
+      sroa_speculated5332_1_r0s2 <= sroa_speculated5332_1_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_1_r0s3 <= sroa_speculated5288_1_r0s2;
+      sroa_speculated5332_1_r0s3 <= sroa_speculated5332_1_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_1_r0s4 <= sroa_speculated5288_1_r0s3;
+      sroa_speculated5332_1_r0s4 <= sroa_speculated5332_1_r0s3;
     if (_GEN_7)
-      sub_i88_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated5288_1_r0s4;
+      sub_i88_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated5332_1_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_1_r0s6 <=
+      ref_tmp160_sroa_0_0_1_r0s6 <=
         or_cond106_not_1_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_1_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_1_r0s5 : not_i3593_r0s5)
           : sub_i88_i_1_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_1_r0s7 <= ref_tmp156_sroa_0_0_1_r0s6;
+      ref_tmp160_sroa_0_0_1_r0s7 <= ref_tmp160_sroa_0_0_1_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_1_r0s8 <= ref_tmp156_sroa_0_0_1_r0s7;
+      ref_tmp160_sroa_0_0_1_r0s8 <= ref_tmp160_sroa_0_0_1_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_1_r0s9 <= ref_tmp156_sroa_0_0_1_r0s8;
+      ref_tmp160_sroa_0_0_1_r0s9 <= ref_tmp160_sroa_0_0_1_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_1_r0s10 <= ref_tmp156_sroa_0_0_1_r0s9;
+      ref_tmp160_sroa_0_0_1_r0s10 <= ref_tmp160_sroa_0_0_1_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_2_r0s1 <=
+      sroa_speculated5370_2_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_533[7:1], _GEN_155 | _GEN_533[0]};
     if (_GEN_10)
-      sroa_speculated5326_2_r0s2 <= sroa_speculated5326_2_r0s1;
+      sroa_speculated5370_2_r0s2 <= sroa_speculated5370_2_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_2_r0s3 <= sroa_speculated5326_2_r0s2;
+      sroa_speculated5370_2_r0s3 <= sroa_speculated5370_2_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_2_r0s4 <= sroa_speculated5326_2_r0s3;
+      sroa_speculated5370_2_r0s4 <= sroa_speculated5370_2_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_2_r0s5 <= sroa_speculated5326_2_r0s4;
+      sroa_speculated5370_2_r0s5 <= sroa_speculated5370_2_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_2_r0s6 <= |(_GEN_156[9:5]);
     if (_GEN_5)
@@ -18120,36 +18120,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_2_r0s6 <= shl7_i_i_2_r0s5 | {1'h0, _GEN_156[1:0], _GEN_154[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_2_r0s1 <=
+      conv_i_i1361_conv_i249_i_2_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[47:32]
           : {5'h0,
              ~_GEN_155,
              plan_sroa_38_0_r0[0] ? page_dout[41:32] : {page_dout[38:32], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_2_r0s2 <= conv_i_i1342_conv_i249_i_2_r0s1;
+      conv_i_i1361_conv_i249_i_2_r0s2 <= conv_i_i1361_conv_i249_i_2_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_2_r0s3 <= conv_i_i1342_conv_i249_i_2_r0s2;
+      conv_i_i1361_conv_i249_i_2_r0s3 <= conv_i_i1361_conv_i249_i_2_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_2_r0s4 <= conv_i_i1342_conv_i249_i_2_r0s3;
+      conv_i_i1361_conv_i249_i_2_r0s4 <= conv_i_i1361_conv_i249_i_2_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_2_r0s5 <= conv_i_i1342_conv_i249_i_2_r0s4;
+      conv_i_i1361_conv_i249_i_2_r0s5 <= conv_i_i1361_conv_i249_i_2_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_2_r0s6 <= conv_i_i1342_conv_i249_i_2_r0s5;
+      conv_i_i1361_conv_i249_i_2_r0s6 <= conv_i_i1361_conv_i249_i_2_r0s5;
     if (_GEN_5)
       mul_i_i_2_r0s7 <=
         {{16{_GEN_36[19]}}, _GEN_36}
-        * {{20{conv_i_i1342_conv_i249_i_2_r0s6[15]}}, conv_i_i1342_conv_i249_i_2_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_2_r0s6[15]}}, conv_i_i1361_conv_i249_i_2_r0s6};
     if (_GEN_4)
       mul_i_i_2_r0s8 <= mul_i_i_2_r0s7;
     if (_GEN_6)
-      sub_i_i2533_2_r0s6 <= _GEN_156;
+      sub_i_i2552_2_r0s6 <= _GEN_156;
     if (_GEN_5)
-      sub_i_i2533_2_r0s7 <= sub_i_i2533_2_r0s6;
+      sub_i_i2552_2_r0s7 <= sub_i_i2552_2_r0s6;
     if (_GEN_4)
-      sub_i_i2533_2_r0s8 <= sub_i_i2533_2_r0s7;
+      sub_i_i2552_2_r0s8 <= sub_i_i2552_2_r0s7;
     if (_GEN_3)
-      conv_i3642_2_r0s9 <= cmp_i_i121_i_2_r0s8 ? 11'h0 : _GEN_37[10:0];
+      conv_i3680_2_r0s9 <= cmp_i_i121_i_2_r0s8 ? 11'h0 : _GEN_37[10:0];
     if (_GEN_6)
       narrow_2_r0s6 <= 9'h1 - {_GEN_154[15:8], 1'h0};
     if (_GEN_5)
@@ -18159,9 +18159,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_2_r0s9 <= narrow_2_r0s8;
     if (_GEN_2) begin
-      add_i3645_2_r0s10 <= _GEN_38[10];
+      add_i3683_2_r0s10 <= _GEN_38[10];
       code_i_sroa_0_0_2_r0s10 <=
-        ((xor_r0s9__1 & _GEN_38[9:1]) == 9'h0 ? _GEN_38[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_38[9:1]) == 9'h0 ? _GEN_38[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_2_r0s1 <= _GEN_155;
@@ -18173,43 +18173,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_2_r0s4 <= cmp_i_i_i_i_2_r0s3;
     if (_GEN_7) begin
       or_cond106_not_2_r0s5 <= cmp_i_i_i_i_2_r0s4 & (|(_table_0_rd[39:32]));
-      conv_i_i2742_2_r0s5 <= ~(_GEN_141[2]) ? 8'hF : 8'hFF;
+      conv_i_i2761_2_r0s5 <= ~(_GEN_141[2]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_2_r0s1 <=
+      sroa_speculated5332_2_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[46:42]} : page_dout[46:39];
     if (_GEN_10)
-      sroa_speculated5288_2_r0s2 <= sroa_speculated5288_2_r0s1;
+      sroa_speculated5332_2_r0s2 <= sroa_speculated5332_2_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_2_r0s3 <= sroa_speculated5288_2_r0s2;
+      sroa_speculated5332_2_r0s3 <= sroa_speculated5332_2_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_2_r0s4 <= sroa_speculated5288_2_r0s3;
+      sroa_speculated5332_2_r0s4 <= sroa_speculated5332_2_r0s3;
     if (_GEN_7)
-      sub_i88_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated5288_2_r0s4;
+      sub_i88_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated5332_2_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_2_r0s6 <=
+      ref_tmp160_sroa_0_0_2_r0s6 <=
         or_cond106_not_2_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_2_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_2_r0s5 : not_i3593_r0s5)
           : sub_i88_i_2_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_2_r0s7 <= ref_tmp156_sroa_0_0_2_r0s6;
+      ref_tmp160_sroa_0_0_2_r0s7 <= ref_tmp160_sroa_0_0_2_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_2_r0s8 <= ref_tmp156_sroa_0_0_2_r0s7;
+      ref_tmp160_sroa_0_0_2_r0s8 <= ref_tmp160_sroa_0_0_2_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_2_r0s9 <= ref_tmp156_sroa_0_0_2_r0s8;
+      ref_tmp160_sroa_0_0_2_r0s9 <= ref_tmp160_sroa_0_0_2_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_2_r0s10 <= ref_tmp156_sroa_0_0_2_r0s9;
+      ref_tmp160_sroa_0_0_2_r0s10 <= ref_tmp160_sroa_0_0_2_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_3_r0s1 <=
+      sroa_speculated5370_3_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_534[7:1], _GEN_159 | _GEN_534[0]};
     if (_GEN_10)
-      sroa_speculated5326_3_r0s2 <= sroa_speculated5326_3_r0s1;
+      sroa_speculated5370_3_r0s2 <= sroa_speculated5370_3_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_3_r0s3 <= sroa_speculated5326_3_r0s2;
+      sroa_speculated5370_3_r0s3 <= sroa_speculated5370_3_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_3_r0s4 <= sroa_speculated5326_3_r0s3;
+      sroa_speculated5370_3_r0s4 <= sroa_speculated5370_3_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_3_r0s5 <= sroa_speculated5326_3_r0s4;
+      sroa_speculated5370_3_r0s5 <= sroa_speculated5370_3_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_3_r0s6 <= |(_GEN_160[9:5]);
     if (_GEN_5)
@@ -18229,36 +18229,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_3_r0s6 <= shl7_i_i_3_r0s5 | {1'h0, _GEN_160[1:0], _GEN_158[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_3_r0s1 <=
+      conv_i_i1361_conv_i249_i_3_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[63:48]
           : {5'h0,
              ~_GEN_159,
              plan_sroa_38_0_r0[0] ? page_dout[57:48] : {page_dout[54:48], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_3_r0s2 <= conv_i_i1342_conv_i249_i_3_r0s1;
+      conv_i_i1361_conv_i249_i_3_r0s2 <= conv_i_i1361_conv_i249_i_3_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_3_r0s3 <= conv_i_i1342_conv_i249_i_3_r0s2;
+      conv_i_i1361_conv_i249_i_3_r0s3 <= conv_i_i1361_conv_i249_i_3_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_3_r0s4 <= conv_i_i1342_conv_i249_i_3_r0s3;
+      conv_i_i1361_conv_i249_i_3_r0s4 <= conv_i_i1361_conv_i249_i_3_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_3_r0s5 <= conv_i_i1342_conv_i249_i_3_r0s4;
+      conv_i_i1361_conv_i249_i_3_r0s5 <= conv_i_i1361_conv_i249_i_3_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_3_r0s6 <= conv_i_i1342_conv_i249_i_3_r0s5;
+      conv_i_i1361_conv_i249_i_3_r0s6 <= conv_i_i1361_conv_i249_i_3_r0s5;
     if (_GEN_5)
       mul_i_i_3_r0s7 <=
         {{16{_GEN_39[19]}}, _GEN_39}
-        * {{20{conv_i_i1342_conv_i249_i_3_r0s6[15]}}, conv_i_i1342_conv_i249_i_3_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_3_r0s6[15]}}, conv_i_i1361_conv_i249_i_3_r0s6};
     if (_GEN_4)
       mul_i_i_3_r0s8 <= mul_i_i_3_r0s7;
     if (_GEN_6)
-      sub_i_i2533_3_r0s6 <= _GEN_160;
+      sub_i_i2552_3_r0s6 <= _GEN_160;
     if (_GEN_5)
-      sub_i_i2533_3_r0s7 <= sub_i_i2533_3_r0s6;
+      sub_i_i2552_3_r0s7 <= sub_i_i2552_3_r0s6;
     if (_GEN_4)
-      sub_i_i2533_3_r0s8 <= sub_i_i2533_3_r0s7;
+      sub_i_i2552_3_r0s8 <= sub_i_i2552_3_r0s7;
     if (_GEN_3)
-      conv_i3642_3_r0s9 <= cmp_i_i121_i_3_r0s8 ? 11'h0 : _GEN_40[10:0];
+      conv_i3680_3_r0s9 <= cmp_i_i121_i_3_r0s8 ? 11'h0 : _GEN_40[10:0];
     if (_GEN_6)
       narrow_3_r0s6 <= 9'h1 - {_GEN_158[15:8], 1'h0};
     if (_GEN_5)
@@ -18268,9 +18268,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_3_r0s9 <= narrow_3_r0s8;
     if (_GEN_2) begin
-      add_i3645_3_r0s10 <= _GEN_41[10];
+      add_i3683_3_r0s10 <= _GEN_41[10];
       code_i_sroa_0_0_3_r0s10 <=
-        ((xor_r0s9__1 & _GEN_41[9:1]) == 9'h0 ? _GEN_41[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_41[9:1]) == 9'h0 ? _GEN_41[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_3_r0s1 <= _GEN_159;
@@ -18282,43 +18282,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_3_r0s4 <= cmp_i_i_i_i_3_r0s3;
     if (_GEN_7) begin
       or_cond106_not_3_r0s5 <= cmp_i_i_i_i_3_r0s4 & (|(_table_0_rd[55:48]));
-      conv_i_i2742_3_r0s5 <= ~(_GEN_141[3]) ? 8'hF : 8'hFF;
+      conv_i_i2761_3_r0s5 <= ~(_GEN_141[3]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_3_r0s1 <=
+      sroa_speculated5332_3_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[62:58]} : page_dout[62:55];
     if (_GEN_10)
-      sroa_speculated5288_3_r0s2 <= sroa_speculated5288_3_r0s1;
+      sroa_speculated5332_3_r0s2 <= sroa_speculated5332_3_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_3_r0s3 <= sroa_speculated5288_3_r0s2;
+      sroa_speculated5332_3_r0s3 <= sroa_speculated5332_3_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_3_r0s4 <= sroa_speculated5288_3_r0s3;
+      sroa_speculated5332_3_r0s4 <= sroa_speculated5332_3_r0s3;
     if (_GEN_7)
-      sub_i88_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated5288_3_r0s4;
+      sub_i88_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated5332_3_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_3_r0s6 <=
+      ref_tmp160_sroa_0_0_3_r0s6 <=
         or_cond106_not_3_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_3_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_3_r0s5 : not_i3593_r0s5)
           : sub_i88_i_3_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_3_r0s7 <= ref_tmp156_sroa_0_0_3_r0s6;
+      ref_tmp160_sroa_0_0_3_r0s7 <= ref_tmp160_sroa_0_0_3_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_3_r0s8 <= ref_tmp156_sroa_0_0_3_r0s7;
+      ref_tmp160_sroa_0_0_3_r0s8 <= ref_tmp160_sroa_0_0_3_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_3_r0s9 <= ref_tmp156_sroa_0_0_3_r0s8;
+      ref_tmp160_sroa_0_0_3_r0s9 <= ref_tmp160_sroa_0_0_3_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_3_r0s10 <= ref_tmp156_sroa_0_0_3_r0s9;
+      ref_tmp160_sroa_0_0_3_r0s10 <= ref_tmp160_sroa_0_0_3_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_4_r0s1 <=
+      sroa_speculated5370_4_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_535[7:1], _GEN_163 | _GEN_535[0]};
     if (_GEN_10)
-      sroa_speculated5326_4_r0s2 <= sroa_speculated5326_4_r0s1;
+      sroa_speculated5370_4_r0s2 <= sroa_speculated5370_4_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_4_r0s3 <= sroa_speculated5326_4_r0s2;
+      sroa_speculated5370_4_r0s3 <= sroa_speculated5370_4_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_4_r0s4 <= sroa_speculated5326_4_r0s3;
+      sroa_speculated5370_4_r0s4 <= sroa_speculated5370_4_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_4_r0s5 <= sroa_speculated5326_4_r0s4;
+      sroa_speculated5370_4_r0s5 <= sroa_speculated5370_4_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_4_r0s6 <= |(_GEN_164[9:5]);
     if (_GEN_5)
@@ -18338,36 +18338,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_4_r0s6 <= shl7_i_i_4_r0s5 | {1'h0, _GEN_164[1:0], _GEN_162[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_4_r0s1 <=
+      conv_i_i1361_conv_i249_i_4_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[79:64]
           : {5'h0,
              ~_GEN_163,
              plan_sroa_38_0_r0[0] ? page_dout[73:64] : {page_dout[70:64], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_4_r0s2 <= conv_i_i1342_conv_i249_i_4_r0s1;
+      conv_i_i1361_conv_i249_i_4_r0s2 <= conv_i_i1361_conv_i249_i_4_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_4_r0s3 <= conv_i_i1342_conv_i249_i_4_r0s2;
+      conv_i_i1361_conv_i249_i_4_r0s3 <= conv_i_i1361_conv_i249_i_4_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_4_r0s4 <= conv_i_i1342_conv_i249_i_4_r0s3;
+      conv_i_i1361_conv_i249_i_4_r0s4 <= conv_i_i1361_conv_i249_i_4_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_4_r0s5 <= conv_i_i1342_conv_i249_i_4_r0s4;
+      conv_i_i1361_conv_i249_i_4_r0s5 <= conv_i_i1361_conv_i249_i_4_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_4_r0s6 <= conv_i_i1342_conv_i249_i_4_r0s5;
+      conv_i_i1361_conv_i249_i_4_r0s6 <= conv_i_i1361_conv_i249_i_4_r0s5;
     if (_GEN_5)
       mul_i_i_4_r0s7 <=
         {{16{_GEN_42[19]}}, _GEN_42}
-        * {{20{conv_i_i1342_conv_i249_i_4_r0s6[15]}}, conv_i_i1342_conv_i249_i_4_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_4_r0s6[15]}}, conv_i_i1361_conv_i249_i_4_r0s6};
     if (_GEN_4)
       mul_i_i_4_r0s8 <= mul_i_i_4_r0s7;
     if (_GEN_6)
-      sub_i_i2533_4_r0s6 <= _GEN_164;
+      sub_i_i2552_4_r0s6 <= _GEN_164;
     if (_GEN_5)
-      sub_i_i2533_4_r0s7 <= sub_i_i2533_4_r0s6;
+      sub_i_i2552_4_r0s7 <= sub_i_i2552_4_r0s6;
     if (_GEN_4)
-      sub_i_i2533_4_r0s8 <= sub_i_i2533_4_r0s7;
+      sub_i_i2552_4_r0s8 <= sub_i_i2552_4_r0s7;
     if (_GEN_3)
-      conv_i3642_4_r0s9 <= cmp_i_i121_i_4_r0s8 ? 11'h0 : _GEN_43[10:0];
+      conv_i3680_4_r0s9 <= cmp_i_i121_i_4_r0s8 ? 11'h0 : _GEN_43[10:0];
     if (_GEN_6)
       narrow_4_r0s6 <= 9'h1 - {_GEN_162[15:8], 1'h0};
     if (_GEN_5)
@@ -18377,9 +18377,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_4_r0s9 <= narrow_4_r0s8;
     if (_GEN_2) begin
-      add_i3645_4_r0s10 <= _GEN_44[10];
+      add_i3683_4_r0s10 <= _GEN_44[10];
       code_i_sroa_0_0_4_r0s10 <=
-        ((xor_r0s9__1 & _GEN_44[9:1]) == 9'h0 ? _GEN_44[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_44[9:1]) == 9'h0 ? _GEN_44[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_4_r0s1 <= _GEN_163;
@@ -18391,43 +18391,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_4_r0s4 <= cmp_i_i_i_i_4_r0s3;
     if (_GEN_7) begin
       or_cond106_not_4_r0s5 <= cmp_i_i_i_i_4_r0s4 & (|(_table_0_rd[71:64]));
-      conv_i_i2742_4_r0s5 <= ~(_GEN_141[4]) ? 8'hF : 8'hFF;
+      conv_i_i2761_4_r0s5 <= ~(_GEN_141[4]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_4_r0s1 <=
+      sroa_speculated5332_4_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[78:74]} : page_dout[78:71];
     if (_GEN_10)
-      sroa_speculated5288_4_r0s2 <= sroa_speculated5288_4_r0s1;
+      sroa_speculated5332_4_r0s2 <= sroa_speculated5332_4_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_4_r0s3 <= sroa_speculated5288_4_r0s2;
+      sroa_speculated5332_4_r0s3 <= sroa_speculated5332_4_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_4_r0s4 <= sroa_speculated5288_4_r0s3;
+      sroa_speculated5332_4_r0s4 <= sroa_speculated5332_4_r0s3;
     if (_GEN_7)
-      sub_i88_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated5288_4_r0s4;
+      sub_i88_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated5332_4_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_4_r0s6 <=
+      ref_tmp160_sroa_0_0_4_r0s6 <=
         or_cond106_not_4_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_4_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_4_r0s5 : not_i3593_r0s5)
           : sub_i88_i_4_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_4_r0s7 <= ref_tmp156_sroa_0_0_4_r0s6;
+      ref_tmp160_sroa_0_0_4_r0s7 <= ref_tmp160_sroa_0_0_4_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_4_r0s8 <= ref_tmp156_sroa_0_0_4_r0s7;
+      ref_tmp160_sroa_0_0_4_r0s8 <= ref_tmp160_sroa_0_0_4_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_4_r0s9 <= ref_tmp156_sroa_0_0_4_r0s8;
+      ref_tmp160_sroa_0_0_4_r0s9 <= ref_tmp160_sroa_0_0_4_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_4_r0s10 <= ref_tmp156_sroa_0_0_4_r0s9;
+      ref_tmp160_sroa_0_0_4_r0s10 <= ref_tmp160_sroa_0_0_4_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_5_r0s1 <=
+      sroa_speculated5370_5_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_536[7:1], _GEN_167 | _GEN_536[0]};
     if (_GEN_10)
-      sroa_speculated5326_5_r0s2 <= sroa_speculated5326_5_r0s1;
+      sroa_speculated5370_5_r0s2 <= sroa_speculated5370_5_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_5_r0s3 <= sroa_speculated5326_5_r0s2;
+      sroa_speculated5370_5_r0s3 <= sroa_speculated5370_5_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_5_r0s4 <= sroa_speculated5326_5_r0s3;
+      sroa_speculated5370_5_r0s4 <= sroa_speculated5370_5_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_5_r0s5 <= sroa_speculated5326_5_r0s4;
+      sroa_speculated5370_5_r0s5 <= sroa_speculated5370_5_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_5_r0s6 <= |(_GEN_168[9:5]);
     if (_GEN_5)
@@ -18447,36 +18447,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_5_r0s6 <= shl7_i_i_5_r0s5 | {1'h0, _GEN_168[1:0], _GEN_166[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_5_r0s1 <=
+      conv_i_i1361_conv_i249_i_5_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[95:80]
           : {5'h0,
              ~_GEN_167,
              plan_sroa_38_0_r0[0] ? page_dout[89:80] : {page_dout[86:80], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_5_r0s2 <= conv_i_i1342_conv_i249_i_5_r0s1;
+      conv_i_i1361_conv_i249_i_5_r0s2 <= conv_i_i1361_conv_i249_i_5_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_5_r0s3 <= conv_i_i1342_conv_i249_i_5_r0s2;
+      conv_i_i1361_conv_i249_i_5_r0s3 <= conv_i_i1361_conv_i249_i_5_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_5_r0s4 <= conv_i_i1342_conv_i249_i_5_r0s3;
+      conv_i_i1361_conv_i249_i_5_r0s4 <= conv_i_i1361_conv_i249_i_5_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_5_r0s5 <= conv_i_i1342_conv_i249_i_5_r0s4;
+      conv_i_i1361_conv_i249_i_5_r0s5 <= conv_i_i1361_conv_i249_i_5_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_5_r0s6 <= conv_i_i1342_conv_i249_i_5_r0s5;
+      conv_i_i1361_conv_i249_i_5_r0s6 <= conv_i_i1361_conv_i249_i_5_r0s5;
     if (_GEN_5)
       mul_i_i_5_r0s7 <=
         {{16{_GEN_45[19]}}, _GEN_45}
-        * {{20{conv_i_i1342_conv_i249_i_5_r0s6[15]}}, conv_i_i1342_conv_i249_i_5_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_5_r0s6[15]}}, conv_i_i1361_conv_i249_i_5_r0s6};
     if (_GEN_4)
       mul_i_i_5_r0s8 <= mul_i_i_5_r0s7;
     if (_GEN_6)
-      sub_i_i2533_5_r0s6 <= _GEN_168;
+      sub_i_i2552_5_r0s6 <= _GEN_168;
     if (_GEN_5)
-      sub_i_i2533_5_r0s7 <= sub_i_i2533_5_r0s6;
+      sub_i_i2552_5_r0s7 <= sub_i_i2552_5_r0s6;
     if (_GEN_4)
-      sub_i_i2533_5_r0s8 <= sub_i_i2533_5_r0s7;
+      sub_i_i2552_5_r0s8 <= sub_i_i2552_5_r0s7;
     if (_GEN_3)
-      conv_i3642_5_r0s9 <= cmp_i_i121_i_5_r0s8 ? 11'h0 : _GEN_46[10:0];
+      conv_i3680_5_r0s9 <= cmp_i_i121_i_5_r0s8 ? 11'h0 : _GEN_46[10:0];
     if (_GEN_6)
       narrow_5_r0s6 <= 9'h1 - {_GEN_166[15:8], 1'h0};
     if (_GEN_5)
@@ -18486,9 +18486,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_5_r0s9 <= narrow_5_r0s8;
     if (_GEN_2) begin
-      add_i3645_5_r0s10 <= _GEN_47[10];
+      add_i3683_5_r0s10 <= _GEN_47[10];
       code_i_sroa_0_0_5_r0s10 <=
-        ((xor_r0s9__1 & _GEN_47[9:1]) == 9'h0 ? _GEN_47[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_47[9:1]) == 9'h0 ? _GEN_47[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_5_r0s1 <= _GEN_167;
@@ -18500,43 +18500,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_5_r0s4 <= cmp_i_i_i_i_5_r0s3;
     if (_GEN_7) begin
       or_cond106_not_5_r0s5 <= cmp_i_i_i_i_5_r0s4 & (|(_table_0_rd[87:80]));
-      conv_i_i2742_5_r0s5 <= ~(_GEN_141[5]) ? 8'hF : 8'hFF;
+      conv_i_i2761_5_r0s5 <= ~(_GEN_141[5]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_5_r0s1 <=
+      sroa_speculated5332_5_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[94:90]} : page_dout[94:87];
     if (_GEN_10)
-      sroa_speculated5288_5_r0s2 <= sroa_speculated5288_5_r0s1;
+      sroa_speculated5332_5_r0s2 <= sroa_speculated5332_5_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_5_r0s3 <= sroa_speculated5288_5_r0s2;
+      sroa_speculated5332_5_r0s3 <= sroa_speculated5332_5_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_5_r0s4 <= sroa_speculated5288_5_r0s3;
+      sroa_speculated5332_5_r0s4 <= sroa_speculated5332_5_r0s3;
     if (_GEN_7)
-      sub_i88_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated5288_5_r0s4;
+      sub_i88_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated5332_5_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_5_r0s6 <=
+      ref_tmp160_sroa_0_0_5_r0s6 <=
         or_cond106_not_5_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_5_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_5_r0s5 : not_i3593_r0s5)
           : sub_i88_i_5_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_5_r0s7 <= ref_tmp156_sroa_0_0_5_r0s6;
+      ref_tmp160_sroa_0_0_5_r0s7 <= ref_tmp160_sroa_0_0_5_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_5_r0s8 <= ref_tmp156_sroa_0_0_5_r0s7;
+      ref_tmp160_sroa_0_0_5_r0s8 <= ref_tmp160_sroa_0_0_5_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_5_r0s9 <= ref_tmp156_sroa_0_0_5_r0s8;
+      ref_tmp160_sroa_0_0_5_r0s9 <= ref_tmp160_sroa_0_0_5_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_5_r0s10 <= ref_tmp156_sroa_0_0_5_r0s9;
+      ref_tmp160_sroa_0_0_5_r0s10 <= ref_tmp160_sroa_0_0_5_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_6_r0s1 <=
+      sroa_speculated5370_6_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_537[7:1], _GEN_171 | _GEN_537[0]};
     if (_GEN_10)
-      sroa_speculated5326_6_r0s2 <= sroa_speculated5326_6_r0s1;
+      sroa_speculated5370_6_r0s2 <= sroa_speculated5370_6_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_6_r0s3 <= sroa_speculated5326_6_r0s2;
+      sroa_speculated5370_6_r0s3 <= sroa_speculated5370_6_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_6_r0s4 <= sroa_speculated5326_6_r0s3;
+      sroa_speculated5370_6_r0s4 <= sroa_speculated5370_6_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_6_r0s5 <= sroa_speculated5326_6_r0s4;
+      sroa_speculated5370_6_r0s5 <= sroa_speculated5370_6_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_6_r0s6 <= |(_GEN_172[9:5]);
     if (_GEN_5)
@@ -18556,36 +18556,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_6_r0s6 <= shl7_i_i_6_r0s5 | {1'h0, _GEN_172[1:0], _GEN_170[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_6_r0s1 <=
+      conv_i_i1361_conv_i249_i_6_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[111:96]
           : {5'h0,
              ~_GEN_171,
              plan_sroa_38_0_r0[0] ? page_dout[105:96] : {page_dout[102:96], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_6_r0s2 <= conv_i_i1342_conv_i249_i_6_r0s1;
+      conv_i_i1361_conv_i249_i_6_r0s2 <= conv_i_i1361_conv_i249_i_6_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_6_r0s3 <= conv_i_i1342_conv_i249_i_6_r0s2;
+      conv_i_i1361_conv_i249_i_6_r0s3 <= conv_i_i1361_conv_i249_i_6_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_6_r0s4 <= conv_i_i1342_conv_i249_i_6_r0s3;
+      conv_i_i1361_conv_i249_i_6_r0s4 <= conv_i_i1361_conv_i249_i_6_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_6_r0s5 <= conv_i_i1342_conv_i249_i_6_r0s4;
+      conv_i_i1361_conv_i249_i_6_r0s5 <= conv_i_i1361_conv_i249_i_6_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_6_r0s6 <= conv_i_i1342_conv_i249_i_6_r0s5;
+      conv_i_i1361_conv_i249_i_6_r0s6 <= conv_i_i1361_conv_i249_i_6_r0s5;
     if (_GEN_5)
       mul_i_i_6_r0s7 <=
         {{16{_GEN_48[19]}}, _GEN_48}
-        * {{20{conv_i_i1342_conv_i249_i_6_r0s6[15]}}, conv_i_i1342_conv_i249_i_6_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_6_r0s6[15]}}, conv_i_i1361_conv_i249_i_6_r0s6};
     if (_GEN_4)
       mul_i_i_6_r0s8 <= mul_i_i_6_r0s7;
     if (_GEN_6)
-      sub_i_i2533_6_r0s6 <= _GEN_172;
+      sub_i_i2552_6_r0s6 <= _GEN_172;
     if (_GEN_5)
-      sub_i_i2533_6_r0s7 <= sub_i_i2533_6_r0s6;
+      sub_i_i2552_6_r0s7 <= sub_i_i2552_6_r0s6;
     if (_GEN_4)
-      sub_i_i2533_6_r0s8 <= sub_i_i2533_6_r0s7;
+      sub_i_i2552_6_r0s8 <= sub_i_i2552_6_r0s7;
     if (_GEN_3)
-      conv_i3642_6_r0s9 <= cmp_i_i121_i_6_r0s8 ? 11'h0 : _GEN_49[10:0];
+      conv_i3680_6_r0s9 <= cmp_i_i121_i_6_r0s8 ? 11'h0 : _GEN_49[10:0];
     if (_GEN_6)
       narrow_6_r0s6 <= 9'h1 - {_GEN_170[15:8], 1'h0};
     if (_GEN_5)
@@ -18595,9 +18595,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_6_r0s9 <= narrow_6_r0s8;
     if (_GEN_2) begin
-      add_i3645_6_r0s10 <= _GEN_50[10];
+      add_i3683_6_r0s10 <= _GEN_50[10];
       code_i_sroa_0_0_6_r0s10 <=
-        ((xor_r0s9__1 & _GEN_50[9:1]) == 9'h0 ? _GEN_50[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_50[9:1]) == 9'h0 ? _GEN_50[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_6_r0s1 <= _GEN_171;
@@ -18609,43 +18609,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_6_r0s4 <= cmp_i_i_i_i_6_r0s3;
     if (_GEN_7) begin
       or_cond106_not_6_r0s5 <= cmp_i_i_i_i_6_r0s4 & (|(_table_0_rd[103:96]));
-      conv_i_i2742_6_r0s5 <= ~(_GEN_141[6]) ? 8'hF : 8'hFF;
+      conv_i_i2761_6_r0s5 <= ~(_GEN_141[6]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_6_r0s1 <=
+      sroa_speculated5332_6_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[110:106]} : page_dout[110:103];
     if (_GEN_10)
-      sroa_speculated5288_6_r0s2 <= sroa_speculated5288_6_r0s1;
+      sroa_speculated5332_6_r0s2 <= sroa_speculated5332_6_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_6_r0s3 <= sroa_speculated5288_6_r0s2;
+      sroa_speculated5332_6_r0s3 <= sroa_speculated5332_6_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_6_r0s4 <= sroa_speculated5288_6_r0s3;
+      sroa_speculated5332_6_r0s4 <= sroa_speculated5332_6_r0s3;
     if (_GEN_7)
-      sub_i88_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated5288_6_r0s4;
+      sub_i88_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated5332_6_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_6_r0s6 <=
+      ref_tmp160_sroa_0_0_6_r0s6 <=
         or_cond106_not_6_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_6_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_6_r0s5 : not_i3593_r0s5)
           : sub_i88_i_6_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_6_r0s7 <= ref_tmp156_sroa_0_0_6_r0s6;
+      ref_tmp160_sroa_0_0_6_r0s7 <= ref_tmp160_sroa_0_0_6_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_6_r0s8 <= ref_tmp156_sroa_0_0_6_r0s7;
+      ref_tmp160_sroa_0_0_6_r0s8 <= ref_tmp160_sroa_0_0_6_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_6_r0s9 <= ref_tmp156_sroa_0_0_6_r0s8;
+      ref_tmp160_sroa_0_0_6_r0s9 <= ref_tmp160_sroa_0_0_6_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_6_r0s10 <= ref_tmp156_sroa_0_0_6_r0s9;
+      ref_tmp160_sroa_0_0_6_r0s10 <= ref_tmp160_sroa_0_0_6_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_7_r0s1 <=
+      sroa_speculated5370_7_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_538[7:1], _GEN_175 | _GEN_538[0]};
     if (_GEN_10)
-      sroa_speculated5326_7_r0s2 <= sroa_speculated5326_7_r0s1;
+      sroa_speculated5370_7_r0s2 <= sroa_speculated5370_7_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_7_r0s3 <= sroa_speculated5326_7_r0s2;
+      sroa_speculated5370_7_r0s3 <= sroa_speculated5370_7_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_7_r0s4 <= sroa_speculated5326_7_r0s3;
+      sroa_speculated5370_7_r0s4 <= sroa_speculated5370_7_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_7_r0s5 <= sroa_speculated5326_7_r0s4;
+      sroa_speculated5370_7_r0s5 <= sroa_speculated5370_7_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_7_r0s6 <= |(_GEN_176[9:5]);
     if (_GEN_5)
@@ -18665,36 +18665,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_7_r0s6 <= shl7_i_i_7_r0s5 | {1'h0, _GEN_176[1:0], _GEN_174[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_7_r0s1 <=
+      conv_i_i1361_conv_i249_i_7_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[127:112]
           : {5'h0,
              ~_GEN_175,
              plan_sroa_38_0_r0[0] ? page_dout[121:112] : {page_dout[118:112], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_7_r0s2 <= conv_i_i1342_conv_i249_i_7_r0s1;
+      conv_i_i1361_conv_i249_i_7_r0s2 <= conv_i_i1361_conv_i249_i_7_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_7_r0s3 <= conv_i_i1342_conv_i249_i_7_r0s2;
+      conv_i_i1361_conv_i249_i_7_r0s3 <= conv_i_i1361_conv_i249_i_7_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_7_r0s4 <= conv_i_i1342_conv_i249_i_7_r0s3;
+      conv_i_i1361_conv_i249_i_7_r0s4 <= conv_i_i1361_conv_i249_i_7_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_7_r0s5 <= conv_i_i1342_conv_i249_i_7_r0s4;
+      conv_i_i1361_conv_i249_i_7_r0s5 <= conv_i_i1361_conv_i249_i_7_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_7_r0s6 <= conv_i_i1342_conv_i249_i_7_r0s5;
+      conv_i_i1361_conv_i249_i_7_r0s6 <= conv_i_i1361_conv_i249_i_7_r0s5;
     if (_GEN_5)
       mul_i_i_7_r0s7 <=
         {{16{_GEN_51[19]}}, _GEN_51}
-        * {{20{conv_i_i1342_conv_i249_i_7_r0s6[15]}}, conv_i_i1342_conv_i249_i_7_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_7_r0s6[15]}}, conv_i_i1361_conv_i249_i_7_r0s6};
     if (_GEN_4)
       mul_i_i_7_r0s8 <= mul_i_i_7_r0s7;
     if (_GEN_6)
-      sub_i_i2533_7_r0s6 <= _GEN_176;
+      sub_i_i2552_7_r0s6 <= _GEN_176;
     if (_GEN_5)
-      sub_i_i2533_7_r0s7 <= sub_i_i2533_7_r0s6;
+      sub_i_i2552_7_r0s7 <= sub_i_i2552_7_r0s6;
     if (_GEN_4)
-      sub_i_i2533_7_r0s8 <= sub_i_i2533_7_r0s7;
+      sub_i_i2552_7_r0s8 <= sub_i_i2552_7_r0s7;
     if (_GEN_3)
-      conv_i3642_7_r0s9 <= cmp_i_i121_i_7_r0s8 ? 11'h0 : _GEN_52[10:0];
+      conv_i3680_7_r0s9 <= cmp_i_i121_i_7_r0s8 ? 11'h0 : _GEN_52[10:0];
     if (_GEN_6)
       narrow_7_r0s6 <= 9'h1 - {_GEN_174[15:8], 1'h0};
     if (_GEN_5)
@@ -18704,9 +18704,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_7_r0s9 <= narrow_7_r0s8;
     if (_GEN_2) begin
-      add_i3645_7_r0s10 <= _GEN_53[10];
+      add_i3683_7_r0s10 <= _GEN_53[10];
       code_i_sroa_0_0_7_r0s10 <=
-        ((xor_r0s9__1 & _GEN_53[9:1]) == 9'h0 ? _GEN_53[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_53[9:1]) == 9'h0 ? _GEN_53[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_7_r0s1 <= _GEN_175;
@@ -18718,43 +18718,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_7_r0s4 <= cmp_i_i_i_i_7_r0s3;
     if (_GEN_7) begin
       or_cond106_not_7_r0s5 <= cmp_i_i_i_i_7_r0s4 & (|(_table_0_rd[119:112]));
-      conv_i_i2742_7_r0s5 <= ~(_GEN_141[7]) ? 8'hF : 8'hFF;
+      conv_i_i2761_7_r0s5 <= ~(_GEN_141[7]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_7_r0s1 <=
+      sroa_speculated5332_7_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[126:122]} : page_dout[126:119];
     if (_GEN_10)
-      sroa_speculated5288_7_r0s2 <= sroa_speculated5288_7_r0s1;
+      sroa_speculated5332_7_r0s2 <= sroa_speculated5332_7_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_7_r0s3 <= sroa_speculated5288_7_r0s2;
+      sroa_speculated5332_7_r0s3 <= sroa_speculated5332_7_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_7_r0s4 <= sroa_speculated5288_7_r0s3;
+      sroa_speculated5332_7_r0s4 <= sroa_speculated5332_7_r0s3;
     if (_GEN_7)
-      sub_i88_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated5288_7_r0s4;
+      sub_i88_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated5332_7_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_7_r0s6 <=
+      ref_tmp160_sroa_0_0_7_r0s6 <=
         or_cond106_not_7_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_7_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_7_r0s5 : not_i3593_r0s5)
           : sub_i88_i_7_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_7_r0s7 <= ref_tmp156_sroa_0_0_7_r0s6;
+      ref_tmp160_sroa_0_0_7_r0s7 <= ref_tmp160_sroa_0_0_7_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_7_r0s8 <= ref_tmp156_sroa_0_0_7_r0s7;
+      ref_tmp160_sroa_0_0_7_r0s8 <= ref_tmp160_sroa_0_0_7_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_7_r0s9 <= ref_tmp156_sroa_0_0_7_r0s8;
+      ref_tmp160_sroa_0_0_7_r0s9 <= ref_tmp160_sroa_0_0_7_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_7_r0s10 <= ref_tmp156_sroa_0_0_7_r0s9;
+      ref_tmp160_sroa_0_0_7_r0s10 <= ref_tmp160_sroa_0_0_7_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_8_r0s1 <=
+      sroa_speculated5370_8_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_539[7:1], _GEN_179 | _GEN_539[0]};
     if (_GEN_10)
-      sroa_speculated5326_8_r0s2 <= sroa_speculated5326_8_r0s1;
+      sroa_speculated5370_8_r0s2 <= sroa_speculated5370_8_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_8_r0s3 <= sroa_speculated5326_8_r0s2;
+      sroa_speculated5370_8_r0s3 <= sroa_speculated5370_8_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_8_r0s4 <= sroa_speculated5326_8_r0s3;
+      sroa_speculated5370_8_r0s4 <= sroa_speculated5370_8_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_8_r0s5 <= sroa_speculated5326_8_r0s4;
+      sroa_speculated5370_8_r0s5 <= sroa_speculated5370_8_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_8_r0s6 <= |(_GEN_180[9:5]);
     if (_GEN_5)
@@ -18774,36 +18774,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_8_r0s6 <= shl7_i_i_8_r0s5 | {1'h0, _GEN_180[1:0], _GEN_178[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_8_r0s1 <=
+      conv_i_i1361_conv_i249_i_8_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[143:128]
           : {5'h0,
              ~_GEN_179,
              plan_sroa_38_0_r0[0] ? page_dout[137:128] : {page_dout[134:128], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_8_r0s2 <= conv_i_i1342_conv_i249_i_8_r0s1;
+      conv_i_i1361_conv_i249_i_8_r0s2 <= conv_i_i1361_conv_i249_i_8_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_8_r0s3 <= conv_i_i1342_conv_i249_i_8_r0s2;
+      conv_i_i1361_conv_i249_i_8_r0s3 <= conv_i_i1361_conv_i249_i_8_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_8_r0s4 <= conv_i_i1342_conv_i249_i_8_r0s3;
+      conv_i_i1361_conv_i249_i_8_r0s4 <= conv_i_i1361_conv_i249_i_8_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_8_r0s5 <= conv_i_i1342_conv_i249_i_8_r0s4;
+      conv_i_i1361_conv_i249_i_8_r0s5 <= conv_i_i1361_conv_i249_i_8_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_8_r0s6 <= conv_i_i1342_conv_i249_i_8_r0s5;
+      conv_i_i1361_conv_i249_i_8_r0s6 <= conv_i_i1361_conv_i249_i_8_r0s5;
     if (_GEN_5)
       mul_i_i_8_r0s7 <=
         {{16{_GEN_54[19]}}, _GEN_54}
-        * {{20{conv_i_i1342_conv_i249_i_8_r0s6[15]}}, conv_i_i1342_conv_i249_i_8_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_8_r0s6[15]}}, conv_i_i1361_conv_i249_i_8_r0s6};
     if (_GEN_4)
       mul_i_i_8_r0s8 <= mul_i_i_8_r0s7;
     if (_GEN_6)
-      sub_i_i2533_8_r0s6 <= _GEN_180;
+      sub_i_i2552_8_r0s6 <= _GEN_180;
     if (_GEN_5)
-      sub_i_i2533_8_r0s7 <= sub_i_i2533_8_r0s6;
+      sub_i_i2552_8_r0s7 <= sub_i_i2552_8_r0s6;
     if (_GEN_4)
-      sub_i_i2533_8_r0s8 <= sub_i_i2533_8_r0s7;
+      sub_i_i2552_8_r0s8 <= sub_i_i2552_8_r0s7;
     if (_GEN_3)
-      conv_i3642_8_r0s9 <= cmp_i_i121_i_8_r0s8 ? 11'h0 : _GEN_55[10:0];
+      conv_i3680_8_r0s9 <= cmp_i_i121_i_8_r0s8 ? 11'h0 : _GEN_55[10:0];
     if (_GEN_6)
       narrow_8_r0s6 <= 9'h1 - {_GEN_178[15:8], 1'h0};
     if (_GEN_5)
@@ -18813,9 +18813,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_8_r0s9 <= narrow_8_r0s8;
     if (_GEN_2) begin
-      add_i3645_8_r0s10 <= _GEN_56[10];
+      add_i3683_8_r0s10 <= _GEN_56[10];
       code_i_sroa_0_0_8_r0s10 <=
-        ((xor_r0s9__1 & _GEN_56[9:1]) == 9'h0 ? _GEN_56[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_56[9:1]) == 9'h0 ? _GEN_56[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_8_r0s1 <= _GEN_179;
@@ -18827,43 +18827,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_8_r0s4 <= cmp_i_i_i_i_8_r0s3;
     if (_GEN_7) begin
       or_cond106_not_8_r0s5 <= cmp_i_i_i_i_8_r0s4 & (|(_table_0_rd[135:128]));
-      conv_i_i2742_8_r0s5 <= ~(_GEN_141[8]) ? 8'hF : 8'hFF;
+      conv_i_i2761_8_r0s5 <= ~(_GEN_141[8]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_8_r0s1 <=
+      sroa_speculated5332_8_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[142:138]} : page_dout[142:135];
     if (_GEN_10)
-      sroa_speculated5288_8_r0s2 <= sroa_speculated5288_8_r0s1;
+      sroa_speculated5332_8_r0s2 <= sroa_speculated5332_8_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_8_r0s3 <= sroa_speculated5288_8_r0s2;
+      sroa_speculated5332_8_r0s3 <= sroa_speculated5332_8_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_8_r0s4 <= sroa_speculated5288_8_r0s3;
+      sroa_speculated5332_8_r0s4 <= sroa_speculated5332_8_r0s3;
     if (_GEN_7)
-      sub_i88_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated5288_8_r0s4;
+      sub_i88_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated5332_8_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_8_r0s6 <=
+      ref_tmp160_sroa_0_0_8_r0s6 <=
         or_cond106_not_8_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_8_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_8_r0s5 : not_i3593_r0s5)
           : sub_i88_i_8_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_8_r0s7 <= ref_tmp156_sroa_0_0_8_r0s6;
+      ref_tmp160_sroa_0_0_8_r0s7 <= ref_tmp160_sroa_0_0_8_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_8_r0s8 <= ref_tmp156_sroa_0_0_8_r0s7;
+      ref_tmp160_sroa_0_0_8_r0s8 <= ref_tmp160_sroa_0_0_8_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_8_r0s9 <= ref_tmp156_sroa_0_0_8_r0s8;
+      ref_tmp160_sroa_0_0_8_r0s9 <= ref_tmp160_sroa_0_0_8_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_8_r0s10 <= ref_tmp156_sroa_0_0_8_r0s9;
+      ref_tmp160_sroa_0_0_8_r0s10 <= ref_tmp160_sroa_0_0_8_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_9_r0s1 <=
+      sroa_speculated5370_9_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_540[7:1], _GEN_183 | _GEN_540[0]};
     if (_GEN_10)
-      sroa_speculated5326_9_r0s2 <= sroa_speculated5326_9_r0s1;
+      sroa_speculated5370_9_r0s2 <= sroa_speculated5370_9_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_9_r0s3 <= sroa_speculated5326_9_r0s2;
+      sroa_speculated5370_9_r0s3 <= sroa_speculated5370_9_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_9_r0s4 <= sroa_speculated5326_9_r0s3;
+      sroa_speculated5370_9_r0s4 <= sroa_speculated5370_9_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_9_r0s5 <= sroa_speculated5326_9_r0s4;
+      sroa_speculated5370_9_r0s5 <= sroa_speculated5370_9_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_9_r0s6 <= |(_GEN_184[9:5]);
     if (_GEN_5)
@@ -18883,36 +18883,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_9_r0s6 <= shl7_i_i_9_r0s5 | {1'h0, _GEN_184[1:0], _GEN_182[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_9_r0s1 <=
+      conv_i_i1361_conv_i249_i_9_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[159:144]
           : {5'h0,
              ~_GEN_183,
              plan_sroa_38_0_r0[0] ? page_dout[153:144] : {page_dout[150:144], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_9_r0s2 <= conv_i_i1342_conv_i249_i_9_r0s1;
+      conv_i_i1361_conv_i249_i_9_r0s2 <= conv_i_i1361_conv_i249_i_9_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_9_r0s3 <= conv_i_i1342_conv_i249_i_9_r0s2;
+      conv_i_i1361_conv_i249_i_9_r0s3 <= conv_i_i1361_conv_i249_i_9_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_9_r0s4 <= conv_i_i1342_conv_i249_i_9_r0s3;
+      conv_i_i1361_conv_i249_i_9_r0s4 <= conv_i_i1361_conv_i249_i_9_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_9_r0s5 <= conv_i_i1342_conv_i249_i_9_r0s4;
+      conv_i_i1361_conv_i249_i_9_r0s5 <= conv_i_i1361_conv_i249_i_9_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_9_r0s6 <= conv_i_i1342_conv_i249_i_9_r0s5;
+      conv_i_i1361_conv_i249_i_9_r0s6 <= conv_i_i1361_conv_i249_i_9_r0s5;
     if (_GEN_5)
       mul_i_i_9_r0s7 <=
         {{16{_GEN_57[19]}}, _GEN_57}
-        * {{20{conv_i_i1342_conv_i249_i_9_r0s6[15]}}, conv_i_i1342_conv_i249_i_9_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_9_r0s6[15]}}, conv_i_i1361_conv_i249_i_9_r0s6};
     if (_GEN_4)
       mul_i_i_9_r0s8 <= mul_i_i_9_r0s7;
     if (_GEN_6)
-      sub_i_i2533_9_r0s6 <= _GEN_184;
+      sub_i_i2552_9_r0s6 <= _GEN_184;
     if (_GEN_5)
-      sub_i_i2533_9_r0s7 <= sub_i_i2533_9_r0s6;
+      sub_i_i2552_9_r0s7 <= sub_i_i2552_9_r0s6;
     if (_GEN_4)
-      sub_i_i2533_9_r0s8 <= sub_i_i2533_9_r0s7;
+      sub_i_i2552_9_r0s8 <= sub_i_i2552_9_r0s7;
     if (_GEN_3)
-      conv_i3642_9_r0s9 <= cmp_i_i121_i_9_r0s8 ? 11'h0 : _GEN_58[10:0];
+      conv_i3680_9_r0s9 <= cmp_i_i121_i_9_r0s8 ? 11'h0 : _GEN_58[10:0];
     if (_GEN_6)
       narrow_9_r0s6 <= 9'h1 - {_GEN_182[15:8], 1'h0};
     if (_GEN_5)
@@ -18922,9 +18922,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_9_r0s9 <= narrow_9_r0s8;
     if (_GEN_2) begin
-      add_i3645_9_r0s10 <= _GEN_59[10];
+      add_i3683_9_r0s10 <= _GEN_59[10];
       code_i_sroa_0_0_9_r0s10 <=
-        ((xor_r0s9__1 & _GEN_59[9:1]) == 9'h0 ? _GEN_59[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_59[9:1]) == 9'h0 ? _GEN_59[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_9_r0s1 <= _GEN_183;
@@ -18936,43 +18936,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_9_r0s4 <= cmp_i_i_i_i_9_r0s3;
     if (_GEN_7) begin
       or_cond106_not_9_r0s5 <= cmp_i_i_i_i_9_r0s4 & (|(_table_0_rd[151:144]));
-      conv_i_i2742_9_r0s5 <= ~(_GEN_141[9]) ? 8'hF : 8'hFF;
+      conv_i_i2761_9_r0s5 <= ~(_GEN_141[9]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_9_r0s1 <=
+      sroa_speculated5332_9_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[158:154]} : page_dout[158:151];
     if (_GEN_10)
-      sroa_speculated5288_9_r0s2 <= sroa_speculated5288_9_r0s1;
+      sroa_speculated5332_9_r0s2 <= sroa_speculated5332_9_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_9_r0s3 <= sroa_speculated5288_9_r0s2;
+      sroa_speculated5332_9_r0s3 <= sroa_speculated5332_9_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_9_r0s4 <= sroa_speculated5288_9_r0s3;
+      sroa_speculated5332_9_r0s4 <= sroa_speculated5332_9_r0s3;
     if (_GEN_7)
-      sub_i88_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated5288_9_r0s4;
+      sub_i88_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated5332_9_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_9_r0s6 <=
+      ref_tmp160_sroa_0_0_9_r0s6 <=
         or_cond106_not_9_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_9_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_9_r0s5 : not_i3593_r0s5)
           : sub_i88_i_9_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_9_r0s7 <= ref_tmp156_sroa_0_0_9_r0s6;
+      ref_tmp160_sroa_0_0_9_r0s7 <= ref_tmp160_sroa_0_0_9_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_9_r0s8 <= ref_tmp156_sroa_0_0_9_r0s7;
+      ref_tmp160_sroa_0_0_9_r0s8 <= ref_tmp160_sroa_0_0_9_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_9_r0s9 <= ref_tmp156_sroa_0_0_9_r0s8;
+      ref_tmp160_sroa_0_0_9_r0s9 <= ref_tmp160_sroa_0_0_9_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_9_r0s10 <= ref_tmp156_sroa_0_0_9_r0s9;
+      ref_tmp160_sroa_0_0_9_r0s10 <= ref_tmp160_sroa_0_0_9_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_10_r0s1 <=
+      sroa_speculated5370_10_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_541[7:1], _GEN_187 | _GEN_541[0]};
     if (_GEN_10)
-      sroa_speculated5326_10_r0s2 <= sroa_speculated5326_10_r0s1;
+      sroa_speculated5370_10_r0s2 <= sroa_speculated5370_10_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_10_r0s3 <= sroa_speculated5326_10_r0s2;
+      sroa_speculated5370_10_r0s3 <= sroa_speculated5370_10_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_10_r0s4 <= sroa_speculated5326_10_r0s3;
+      sroa_speculated5370_10_r0s4 <= sroa_speculated5370_10_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_10_r0s5 <= sroa_speculated5326_10_r0s4;
+      sroa_speculated5370_10_r0s5 <= sroa_speculated5370_10_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_10_r0s6 <= |(_GEN_188[9:5]);
     if (_GEN_5)
@@ -18992,36 +18992,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_10_r0s6 <= shl7_i_i_10_r0s5 | {1'h0, _GEN_188[1:0], _GEN_186[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_10_r0s1 <=
+      conv_i_i1361_conv_i249_i_10_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[175:160]
           : {5'h0,
              ~_GEN_187,
              plan_sroa_38_0_r0[0] ? page_dout[169:160] : {page_dout[166:160], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_10_r0s2 <= conv_i_i1342_conv_i249_i_10_r0s1;
+      conv_i_i1361_conv_i249_i_10_r0s2 <= conv_i_i1361_conv_i249_i_10_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_10_r0s3 <= conv_i_i1342_conv_i249_i_10_r0s2;
+      conv_i_i1361_conv_i249_i_10_r0s3 <= conv_i_i1361_conv_i249_i_10_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_10_r0s4 <= conv_i_i1342_conv_i249_i_10_r0s3;
+      conv_i_i1361_conv_i249_i_10_r0s4 <= conv_i_i1361_conv_i249_i_10_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_10_r0s5 <= conv_i_i1342_conv_i249_i_10_r0s4;
+      conv_i_i1361_conv_i249_i_10_r0s5 <= conv_i_i1361_conv_i249_i_10_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_10_r0s6 <= conv_i_i1342_conv_i249_i_10_r0s5;
+      conv_i_i1361_conv_i249_i_10_r0s6 <= conv_i_i1361_conv_i249_i_10_r0s5;
     if (_GEN_5)
       mul_i_i_10_r0s7 <=
         {{16{_GEN_60[19]}}, _GEN_60}
-        * {{20{conv_i_i1342_conv_i249_i_10_r0s6[15]}}, conv_i_i1342_conv_i249_i_10_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_10_r0s6[15]}}, conv_i_i1361_conv_i249_i_10_r0s6};
     if (_GEN_4)
       mul_i_i_10_r0s8 <= mul_i_i_10_r0s7;
     if (_GEN_6)
-      sub_i_i2533_10_r0s6 <= _GEN_188;
+      sub_i_i2552_10_r0s6 <= _GEN_188;
     if (_GEN_5)
-      sub_i_i2533_10_r0s7 <= sub_i_i2533_10_r0s6;
+      sub_i_i2552_10_r0s7 <= sub_i_i2552_10_r0s6;
     if (_GEN_4)
-      sub_i_i2533_10_r0s8 <= sub_i_i2533_10_r0s7;
+      sub_i_i2552_10_r0s8 <= sub_i_i2552_10_r0s7;
     if (_GEN_3)
-      conv_i3642_10_r0s9 <= cmp_i_i121_i_10_r0s8 ? 11'h0 : _GEN_61[10:0];
+      conv_i3680_10_r0s9 <= cmp_i_i121_i_10_r0s8 ? 11'h0 : _GEN_61[10:0];
     if (_GEN_6)
       narrow_10_r0s6 <= 9'h1 - {_GEN_186[15:8], 1'h0};
     if (_GEN_5)
@@ -19031,9 +19031,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_10_r0s9 <= narrow_10_r0s8;
     if (_GEN_2) begin
-      add_i3645_10_r0s10 <= _GEN_62[10];
+      add_i3683_10_r0s10 <= _GEN_62[10];
       code_i_sroa_0_0_10_r0s10 <=
-        ((xor_r0s9__1 & _GEN_62[9:1]) == 9'h0 ? _GEN_62[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_62[9:1]) == 9'h0 ? _GEN_62[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_10_r0s1 <= _GEN_187;
@@ -19045,43 +19045,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_10_r0s4 <= cmp_i_i_i_i_10_r0s3;
     if (_GEN_7) begin
       or_cond106_not_10_r0s5 <= cmp_i_i_i_i_10_r0s4 & (|(_table_0_rd[167:160]));
-      conv_i_i2742_10_r0s5 <= ~(_GEN_141[10]) ? 8'hF : 8'hFF;
+      conv_i_i2761_10_r0s5 <= ~(_GEN_141[10]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_10_r0s1 <=
+      sroa_speculated5332_10_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[174:170]} : page_dout[174:167];
     if (_GEN_10)
-      sroa_speculated5288_10_r0s2 <= sroa_speculated5288_10_r0s1;
+      sroa_speculated5332_10_r0s2 <= sroa_speculated5332_10_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_10_r0s3 <= sroa_speculated5288_10_r0s2;
+      sroa_speculated5332_10_r0s3 <= sroa_speculated5332_10_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_10_r0s4 <= sroa_speculated5288_10_r0s3;
+      sroa_speculated5332_10_r0s4 <= sroa_speculated5332_10_r0s3;
     if (_GEN_7)
-      sub_i88_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated5288_10_r0s4;
+      sub_i88_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated5332_10_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_10_r0s6 <=
+      ref_tmp160_sroa_0_0_10_r0s6 <=
         or_cond106_not_10_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_10_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_10_r0s5 : not_i3593_r0s5)
           : sub_i88_i_10_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_10_r0s7 <= ref_tmp156_sroa_0_0_10_r0s6;
+      ref_tmp160_sroa_0_0_10_r0s7 <= ref_tmp160_sroa_0_0_10_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_10_r0s8 <= ref_tmp156_sroa_0_0_10_r0s7;
+      ref_tmp160_sroa_0_0_10_r0s8 <= ref_tmp160_sroa_0_0_10_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_10_r0s9 <= ref_tmp156_sroa_0_0_10_r0s8;
+      ref_tmp160_sroa_0_0_10_r0s9 <= ref_tmp160_sroa_0_0_10_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_10_r0s10 <= ref_tmp156_sroa_0_0_10_r0s9;
+      ref_tmp160_sroa_0_0_10_r0s10 <= ref_tmp160_sroa_0_0_10_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_11_r0s1 <=
+      sroa_speculated5370_11_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_542[7:1], _GEN_191 | _GEN_542[0]};
     if (_GEN_10)
-      sroa_speculated5326_11_r0s2 <= sroa_speculated5326_11_r0s1;
+      sroa_speculated5370_11_r0s2 <= sroa_speculated5370_11_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_11_r0s3 <= sroa_speculated5326_11_r0s2;
+      sroa_speculated5370_11_r0s3 <= sroa_speculated5370_11_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_11_r0s4 <= sroa_speculated5326_11_r0s3;
+      sroa_speculated5370_11_r0s4 <= sroa_speculated5370_11_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_11_r0s5 <= sroa_speculated5326_11_r0s4;
+      sroa_speculated5370_11_r0s5 <= sroa_speculated5370_11_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_11_r0s6 <= |(_GEN_192[9:5]);
     if (_GEN_5)
@@ -19101,36 +19101,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_11_r0s6 <= shl7_i_i_11_r0s5 | {1'h0, _GEN_192[1:0], _GEN_190[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_11_r0s1 <=
+      conv_i_i1361_conv_i249_i_11_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[191:176]
           : {5'h0,
              ~_GEN_191,
              plan_sroa_38_0_r0[0] ? page_dout[185:176] : {page_dout[182:176], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_11_r0s2 <= conv_i_i1342_conv_i249_i_11_r0s1;
+      conv_i_i1361_conv_i249_i_11_r0s2 <= conv_i_i1361_conv_i249_i_11_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_11_r0s3 <= conv_i_i1342_conv_i249_i_11_r0s2;
+      conv_i_i1361_conv_i249_i_11_r0s3 <= conv_i_i1361_conv_i249_i_11_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_11_r0s4 <= conv_i_i1342_conv_i249_i_11_r0s3;
+      conv_i_i1361_conv_i249_i_11_r0s4 <= conv_i_i1361_conv_i249_i_11_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_11_r0s5 <= conv_i_i1342_conv_i249_i_11_r0s4;
+      conv_i_i1361_conv_i249_i_11_r0s5 <= conv_i_i1361_conv_i249_i_11_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_11_r0s6 <= conv_i_i1342_conv_i249_i_11_r0s5;
+      conv_i_i1361_conv_i249_i_11_r0s6 <= conv_i_i1361_conv_i249_i_11_r0s5;
     if (_GEN_5)
       mul_i_i_11_r0s7 <=
         {{16{_GEN_63[19]}}, _GEN_63}
-        * {{20{conv_i_i1342_conv_i249_i_11_r0s6[15]}}, conv_i_i1342_conv_i249_i_11_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_11_r0s6[15]}}, conv_i_i1361_conv_i249_i_11_r0s6};
     if (_GEN_4)
       mul_i_i_11_r0s8 <= mul_i_i_11_r0s7;
     if (_GEN_6)
-      sub_i_i2533_11_r0s6 <= _GEN_192;
+      sub_i_i2552_11_r0s6 <= _GEN_192;
     if (_GEN_5)
-      sub_i_i2533_11_r0s7 <= sub_i_i2533_11_r0s6;
+      sub_i_i2552_11_r0s7 <= sub_i_i2552_11_r0s6;
     if (_GEN_4)
-      sub_i_i2533_11_r0s8 <= sub_i_i2533_11_r0s7;
+      sub_i_i2552_11_r0s8 <= sub_i_i2552_11_r0s7;
     if (_GEN_3)
-      conv_i3642_11_r0s9 <= cmp_i_i121_i_11_r0s8 ? 11'h0 : _GEN_64[10:0];
+      conv_i3680_11_r0s9 <= cmp_i_i121_i_11_r0s8 ? 11'h0 : _GEN_64[10:0];
     if (_GEN_6)
       narrow_11_r0s6 <= 9'h1 - {_GEN_190[15:8], 1'h0};
     if (_GEN_5)
@@ -19140,9 +19140,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_11_r0s9 <= narrow_11_r0s8;
     if (_GEN_2) begin
-      add_i3645_11_r0s10 <= _GEN_65[10];
+      add_i3683_11_r0s10 <= _GEN_65[10];
       code_i_sroa_0_0_11_r0s10 <=
-        ((xor_r0s9__1 & _GEN_65[9:1]) == 9'h0 ? _GEN_65[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_65[9:1]) == 9'h0 ? _GEN_65[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_11_r0s1 <= _GEN_191;
@@ -19154,43 +19154,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_11_r0s4 <= cmp_i_i_i_i_11_r0s3;
     if (_GEN_7) begin
       or_cond106_not_11_r0s5 <= cmp_i_i_i_i_11_r0s4 & (|(_table_0_rd[183:176]));
-      conv_i_i2742_11_r0s5 <= ~(_GEN_141[11]) ? 8'hF : 8'hFF;
+      conv_i_i2761_11_r0s5 <= ~(_GEN_141[11]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_11_r0s1 <=
+      sroa_speculated5332_11_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[190:186]} : page_dout[190:183];
     if (_GEN_10)
-      sroa_speculated5288_11_r0s2 <= sroa_speculated5288_11_r0s1;
+      sroa_speculated5332_11_r0s2 <= sroa_speculated5332_11_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_11_r0s3 <= sroa_speculated5288_11_r0s2;
+      sroa_speculated5332_11_r0s3 <= sroa_speculated5332_11_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_11_r0s4 <= sroa_speculated5288_11_r0s3;
+      sroa_speculated5332_11_r0s4 <= sroa_speculated5332_11_r0s3;
     if (_GEN_7)
-      sub_i88_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated5288_11_r0s4;
+      sub_i88_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated5332_11_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_11_r0s6 <=
+      ref_tmp160_sroa_0_0_11_r0s6 <=
         or_cond106_not_11_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_11_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_11_r0s5 : not_i3593_r0s5)
           : sub_i88_i_11_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_11_r0s7 <= ref_tmp156_sroa_0_0_11_r0s6;
+      ref_tmp160_sroa_0_0_11_r0s7 <= ref_tmp160_sroa_0_0_11_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_11_r0s8 <= ref_tmp156_sroa_0_0_11_r0s7;
+      ref_tmp160_sroa_0_0_11_r0s8 <= ref_tmp160_sroa_0_0_11_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_11_r0s9 <= ref_tmp156_sroa_0_0_11_r0s8;
+      ref_tmp160_sroa_0_0_11_r0s9 <= ref_tmp160_sroa_0_0_11_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_11_r0s10 <= ref_tmp156_sroa_0_0_11_r0s9;
+      ref_tmp160_sroa_0_0_11_r0s10 <= ref_tmp160_sroa_0_0_11_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_12_r0s1 <=
+      sroa_speculated5370_12_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_543[7:1], _GEN_195 | _GEN_543[0]};
     if (_GEN_10)
-      sroa_speculated5326_12_r0s2 <= sroa_speculated5326_12_r0s1;
+      sroa_speculated5370_12_r0s2 <= sroa_speculated5370_12_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_12_r0s3 <= sroa_speculated5326_12_r0s2;
+      sroa_speculated5370_12_r0s3 <= sroa_speculated5370_12_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_12_r0s4 <= sroa_speculated5326_12_r0s3;
+      sroa_speculated5370_12_r0s4 <= sroa_speculated5370_12_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_12_r0s5 <= sroa_speculated5326_12_r0s4;
+      sroa_speculated5370_12_r0s5 <= sroa_speculated5370_12_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_12_r0s6 <= |(_GEN_196[9:5]);
     if (_GEN_5)
@@ -19210,36 +19210,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_12_r0s6 <= shl7_i_i_12_r0s5 | {1'h0, _GEN_196[1:0], _GEN_194[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_12_r0s1 <=
+      conv_i_i1361_conv_i249_i_12_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[207:192]
           : {5'h0,
              ~_GEN_195,
              plan_sroa_38_0_r0[0] ? page_dout[201:192] : {page_dout[198:192], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_12_r0s2 <= conv_i_i1342_conv_i249_i_12_r0s1;
+      conv_i_i1361_conv_i249_i_12_r0s2 <= conv_i_i1361_conv_i249_i_12_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_12_r0s3 <= conv_i_i1342_conv_i249_i_12_r0s2;
+      conv_i_i1361_conv_i249_i_12_r0s3 <= conv_i_i1361_conv_i249_i_12_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_12_r0s4 <= conv_i_i1342_conv_i249_i_12_r0s3;
+      conv_i_i1361_conv_i249_i_12_r0s4 <= conv_i_i1361_conv_i249_i_12_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_12_r0s5 <= conv_i_i1342_conv_i249_i_12_r0s4;
+      conv_i_i1361_conv_i249_i_12_r0s5 <= conv_i_i1361_conv_i249_i_12_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_12_r0s6 <= conv_i_i1342_conv_i249_i_12_r0s5;
+      conv_i_i1361_conv_i249_i_12_r0s6 <= conv_i_i1361_conv_i249_i_12_r0s5;
     if (_GEN_5)
       mul_i_i_12_r0s7 <=
         {{16{_GEN_66[19]}}, _GEN_66}
-        * {{20{conv_i_i1342_conv_i249_i_12_r0s6[15]}}, conv_i_i1342_conv_i249_i_12_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_12_r0s6[15]}}, conv_i_i1361_conv_i249_i_12_r0s6};
     if (_GEN_4)
       mul_i_i_12_r0s8 <= mul_i_i_12_r0s7;
     if (_GEN_6)
-      sub_i_i2533_12_r0s6 <= _GEN_196;
+      sub_i_i2552_12_r0s6 <= _GEN_196;
     if (_GEN_5)
-      sub_i_i2533_12_r0s7 <= sub_i_i2533_12_r0s6;
+      sub_i_i2552_12_r0s7 <= sub_i_i2552_12_r0s6;
     if (_GEN_4)
-      sub_i_i2533_12_r0s8 <= sub_i_i2533_12_r0s7;
+      sub_i_i2552_12_r0s8 <= sub_i_i2552_12_r0s7;
     if (_GEN_3)
-      conv_i3642_12_r0s9 <= cmp_i_i121_i_12_r0s8 ? 11'h0 : _GEN_67[10:0];
+      conv_i3680_12_r0s9 <= cmp_i_i121_i_12_r0s8 ? 11'h0 : _GEN_67[10:0];
     if (_GEN_6)
       narrow_12_r0s6 <= 9'h1 - {_GEN_194[15:8], 1'h0};
     if (_GEN_5)
@@ -19249,9 +19249,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_12_r0s9 <= narrow_12_r0s8;
     if (_GEN_2) begin
-      add_i3645_12_r0s10 <= _GEN_68[10];
+      add_i3683_12_r0s10 <= _GEN_68[10];
       code_i_sroa_0_0_12_r0s10 <=
-        ((xor_r0s9__1 & _GEN_68[9:1]) == 9'h0 ? _GEN_68[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_68[9:1]) == 9'h0 ? _GEN_68[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_12_r0s1 <= _GEN_195;
@@ -19263,43 +19263,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_12_r0s4 <= cmp_i_i_i_i_12_r0s3;
     if (_GEN_7) begin
       or_cond106_not_12_r0s5 <= cmp_i_i_i_i_12_r0s4 & (|(_table_0_rd[199:192]));
-      conv_i_i2742_12_r0s5 <= ~(_GEN_141[12]) ? 8'hF : 8'hFF;
+      conv_i_i2761_12_r0s5 <= ~(_GEN_141[12]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_12_r0s1 <=
+      sroa_speculated5332_12_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[206:202]} : page_dout[206:199];
     if (_GEN_10)
-      sroa_speculated5288_12_r0s2 <= sroa_speculated5288_12_r0s1;
+      sroa_speculated5332_12_r0s2 <= sroa_speculated5332_12_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_12_r0s3 <= sroa_speculated5288_12_r0s2;
+      sroa_speculated5332_12_r0s3 <= sroa_speculated5332_12_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_12_r0s4 <= sroa_speculated5288_12_r0s3;
+      sroa_speculated5332_12_r0s4 <= sroa_speculated5332_12_r0s3;
     if (_GEN_7)
-      sub_i88_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated5288_12_r0s4;
+      sub_i88_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated5332_12_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_12_r0s6 <=
+      ref_tmp160_sroa_0_0_12_r0s6 <=
         or_cond106_not_12_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_12_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_12_r0s5 : not_i3593_r0s5)
           : sub_i88_i_12_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_12_r0s7 <= ref_tmp156_sroa_0_0_12_r0s6;
+      ref_tmp160_sroa_0_0_12_r0s7 <= ref_tmp160_sroa_0_0_12_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_12_r0s8 <= ref_tmp156_sroa_0_0_12_r0s7;
+      ref_tmp160_sroa_0_0_12_r0s8 <= ref_tmp160_sroa_0_0_12_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_12_r0s9 <= ref_tmp156_sroa_0_0_12_r0s8;
+      ref_tmp160_sroa_0_0_12_r0s9 <= ref_tmp160_sroa_0_0_12_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_12_r0s10 <= ref_tmp156_sroa_0_0_12_r0s9;
+      ref_tmp160_sroa_0_0_12_r0s10 <= ref_tmp160_sroa_0_0_12_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_13_r0s1 <=
+      sroa_speculated5370_13_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_544[7:1], _GEN_199 | _GEN_544[0]};
     if (_GEN_10)
-      sroa_speculated5326_13_r0s2 <= sroa_speculated5326_13_r0s1;
+      sroa_speculated5370_13_r0s2 <= sroa_speculated5370_13_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_13_r0s3 <= sroa_speculated5326_13_r0s2;
+      sroa_speculated5370_13_r0s3 <= sroa_speculated5370_13_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_13_r0s4 <= sroa_speculated5326_13_r0s3;
+      sroa_speculated5370_13_r0s4 <= sroa_speculated5370_13_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_13_r0s5 <= sroa_speculated5326_13_r0s4;
+      sroa_speculated5370_13_r0s5 <= sroa_speculated5370_13_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_13_r0s6 <= |(_GEN_200[9:5]);
     if (_GEN_5)
@@ -19319,36 +19319,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_13_r0s6 <= shl7_i_i_13_r0s5 | {1'h0, _GEN_200[1:0], _GEN_198[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_13_r0s1 <=
+      conv_i_i1361_conv_i249_i_13_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[223:208]
           : {5'h0,
              ~_GEN_199,
              plan_sroa_38_0_r0[0] ? page_dout[217:208] : {page_dout[214:208], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_13_r0s2 <= conv_i_i1342_conv_i249_i_13_r0s1;
+      conv_i_i1361_conv_i249_i_13_r0s2 <= conv_i_i1361_conv_i249_i_13_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_13_r0s3 <= conv_i_i1342_conv_i249_i_13_r0s2;
+      conv_i_i1361_conv_i249_i_13_r0s3 <= conv_i_i1361_conv_i249_i_13_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_13_r0s4 <= conv_i_i1342_conv_i249_i_13_r0s3;
+      conv_i_i1361_conv_i249_i_13_r0s4 <= conv_i_i1361_conv_i249_i_13_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_13_r0s5 <= conv_i_i1342_conv_i249_i_13_r0s4;
+      conv_i_i1361_conv_i249_i_13_r0s5 <= conv_i_i1361_conv_i249_i_13_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_13_r0s6 <= conv_i_i1342_conv_i249_i_13_r0s5;
+      conv_i_i1361_conv_i249_i_13_r0s6 <= conv_i_i1361_conv_i249_i_13_r0s5;
     if (_GEN_5)
       mul_i_i_13_r0s7 <=
         {{16{_GEN_69[19]}}, _GEN_69}
-        * {{20{conv_i_i1342_conv_i249_i_13_r0s6[15]}}, conv_i_i1342_conv_i249_i_13_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_13_r0s6[15]}}, conv_i_i1361_conv_i249_i_13_r0s6};
     if (_GEN_4)
       mul_i_i_13_r0s8 <= mul_i_i_13_r0s7;
     if (_GEN_6)
-      sub_i_i2533_13_r0s6 <= _GEN_200;
+      sub_i_i2552_13_r0s6 <= _GEN_200;
     if (_GEN_5)
-      sub_i_i2533_13_r0s7 <= sub_i_i2533_13_r0s6;
+      sub_i_i2552_13_r0s7 <= sub_i_i2552_13_r0s6;
     if (_GEN_4)
-      sub_i_i2533_13_r0s8 <= sub_i_i2533_13_r0s7;
+      sub_i_i2552_13_r0s8 <= sub_i_i2552_13_r0s7;
     if (_GEN_3)
-      conv_i3642_13_r0s9 <= cmp_i_i121_i_13_r0s8 ? 11'h0 : _GEN_70[10:0];
+      conv_i3680_13_r0s9 <= cmp_i_i121_i_13_r0s8 ? 11'h0 : _GEN_70[10:0];
     if (_GEN_6)
       narrow_13_r0s6 <= 9'h1 - {_GEN_198[15:8], 1'h0};
     if (_GEN_5)
@@ -19358,9 +19358,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_13_r0s9 <= narrow_13_r0s8;
     if (_GEN_2) begin
-      add_i3645_13_r0s10 <= _GEN_71[10];
+      add_i3683_13_r0s10 <= _GEN_71[10];
       code_i_sroa_0_0_13_r0s10 <=
-        ((xor_r0s9__1 & _GEN_71[9:1]) == 9'h0 ? _GEN_71[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_71[9:1]) == 9'h0 ? _GEN_71[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_13_r0s1 <= _GEN_199;
@@ -19372,43 +19372,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_13_r0s4 <= cmp_i_i_i_i_13_r0s3;
     if (_GEN_7) begin
       or_cond106_not_13_r0s5 <= cmp_i_i_i_i_13_r0s4 & (|(_table_0_rd[215:208]));
-      conv_i_i2742_13_r0s5 <= ~(_GEN_141[13]) ? 8'hF : 8'hFF;
+      conv_i_i2761_13_r0s5 <= ~(_GEN_141[13]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_13_r0s1 <=
+      sroa_speculated5332_13_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[222:218]} : page_dout[222:215];
     if (_GEN_10)
-      sroa_speculated5288_13_r0s2 <= sroa_speculated5288_13_r0s1;
+      sroa_speculated5332_13_r0s2 <= sroa_speculated5332_13_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_13_r0s3 <= sroa_speculated5288_13_r0s2;
+      sroa_speculated5332_13_r0s3 <= sroa_speculated5332_13_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_13_r0s4 <= sroa_speculated5288_13_r0s3;
+      sroa_speculated5332_13_r0s4 <= sroa_speculated5332_13_r0s3;
     if (_GEN_7)
-      sub_i88_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated5288_13_r0s4;
+      sub_i88_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated5332_13_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_13_r0s6 <=
+      ref_tmp160_sroa_0_0_13_r0s6 <=
         or_cond106_not_13_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_13_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_13_r0s5 : not_i3593_r0s5)
           : sub_i88_i_13_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_13_r0s7 <= ref_tmp156_sroa_0_0_13_r0s6;
+      ref_tmp160_sroa_0_0_13_r0s7 <= ref_tmp160_sroa_0_0_13_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_13_r0s8 <= ref_tmp156_sroa_0_0_13_r0s7;
+      ref_tmp160_sroa_0_0_13_r0s8 <= ref_tmp160_sroa_0_0_13_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_13_r0s9 <= ref_tmp156_sroa_0_0_13_r0s8;
+      ref_tmp160_sroa_0_0_13_r0s9 <= ref_tmp160_sroa_0_0_13_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_13_r0s10 <= ref_tmp156_sroa_0_0_13_r0s9;
+      ref_tmp160_sroa_0_0_13_r0s10 <= ref_tmp160_sroa_0_0_13_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_14_r0s1 <=
+      sroa_speculated5370_14_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_545[7:1], _GEN_203 | _GEN_545[0]};
     if (_GEN_10)
-      sroa_speculated5326_14_r0s2 <= sroa_speculated5326_14_r0s1;
+      sroa_speculated5370_14_r0s2 <= sroa_speculated5370_14_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_14_r0s3 <= sroa_speculated5326_14_r0s2;
+      sroa_speculated5370_14_r0s3 <= sroa_speculated5370_14_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_14_r0s4 <= sroa_speculated5326_14_r0s3;
+      sroa_speculated5370_14_r0s4 <= sroa_speculated5370_14_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_14_r0s5 <= sroa_speculated5326_14_r0s4;
+      sroa_speculated5370_14_r0s5 <= sroa_speculated5370_14_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_14_r0s6 <= |(_GEN_204[9:5]);
     if (_GEN_5)
@@ -19428,36 +19428,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_14_r0s6 <= shl7_i_i_14_r0s5 | {1'h0, _GEN_204[1:0], _GEN_202[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_14_r0s1 <=
+      conv_i_i1361_conv_i249_i_14_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[239:224]
           : {5'h0,
              ~_GEN_203,
              plan_sroa_38_0_r0[0] ? page_dout[233:224] : {page_dout[230:224], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_14_r0s2 <= conv_i_i1342_conv_i249_i_14_r0s1;
+      conv_i_i1361_conv_i249_i_14_r0s2 <= conv_i_i1361_conv_i249_i_14_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_14_r0s3 <= conv_i_i1342_conv_i249_i_14_r0s2;
+      conv_i_i1361_conv_i249_i_14_r0s3 <= conv_i_i1361_conv_i249_i_14_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_14_r0s4 <= conv_i_i1342_conv_i249_i_14_r0s3;
+      conv_i_i1361_conv_i249_i_14_r0s4 <= conv_i_i1361_conv_i249_i_14_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_14_r0s5 <= conv_i_i1342_conv_i249_i_14_r0s4;
+      conv_i_i1361_conv_i249_i_14_r0s5 <= conv_i_i1361_conv_i249_i_14_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_14_r0s6 <= conv_i_i1342_conv_i249_i_14_r0s5;
+      conv_i_i1361_conv_i249_i_14_r0s6 <= conv_i_i1361_conv_i249_i_14_r0s5;
     if (_GEN_5)
       mul_i_i_14_r0s7 <=
         {{16{_GEN_72[19]}}, _GEN_72}
-        * {{20{conv_i_i1342_conv_i249_i_14_r0s6[15]}}, conv_i_i1342_conv_i249_i_14_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_14_r0s6[15]}}, conv_i_i1361_conv_i249_i_14_r0s6};
     if (_GEN_4)
       mul_i_i_14_r0s8 <= mul_i_i_14_r0s7;
     if (_GEN_6)
-      sub_i_i2533_14_r0s6 <= _GEN_204;
+      sub_i_i2552_14_r0s6 <= _GEN_204;
     if (_GEN_5)
-      sub_i_i2533_14_r0s7 <= sub_i_i2533_14_r0s6;
+      sub_i_i2552_14_r0s7 <= sub_i_i2552_14_r0s6;
     if (_GEN_4)
-      sub_i_i2533_14_r0s8 <= sub_i_i2533_14_r0s7;
+      sub_i_i2552_14_r0s8 <= sub_i_i2552_14_r0s7;
     if (_GEN_3)
-      conv_i3642_14_r0s9 <= cmp_i_i121_i_14_r0s8 ? 11'h0 : _GEN_73[10:0];
+      conv_i3680_14_r0s9 <= cmp_i_i121_i_14_r0s8 ? 11'h0 : _GEN_73[10:0];
     if (_GEN_6)
       narrow_14_r0s6 <= 9'h1 - {_GEN_202[15:8], 1'h0};
     if (_GEN_5)
@@ -19467,9 +19467,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_14_r0s9 <= narrow_14_r0s8;
     if (_GEN_2) begin
-      add_i3645_14_r0s10 <= _GEN_74[10];
+      add_i3683_14_r0s10 <= _GEN_74[10];
       code_i_sroa_0_0_14_r0s10 <=
-        ((xor_r0s9__1 & _GEN_74[9:1]) == 9'h0 ? _GEN_74[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_74[9:1]) == 9'h0 ? _GEN_74[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_14_r0s1 <= _GEN_203;
@@ -19481,43 +19481,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_14_r0s4 <= cmp_i_i_i_i_14_r0s3;
     if (_GEN_7) begin
       or_cond106_not_14_r0s5 <= cmp_i_i_i_i_14_r0s4 & (|(_table_0_rd[231:224]));
-      conv_i_i2742_14_r0s5 <= ~(_GEN_141[14]) ? 8'hF : 8'hFF;
+      conv_i_i2761_14_r0s5 <= ~(_GEN_141[14]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_14_r0s1 <=
+      sroa_speculated5332_14_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[238:234]} : page_dout[238:231];
     if (_GEN_10)
-      sroa_speculated5288_14_r0s2 <= sroa_speculated5288_14_r0s1;
+      sroa_speculated5332_14_r0s2 <= sroa_speculated5332_14_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_14_r0s3 <= sroa_speculated5288_14_r0s2;
+      sroa_speculated5332_14_r0s3 <= sroa_speculated5332_14_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_14_r0s4 <= sroa_speculated5288_14_r0s3;
+      sroa_speculated5332_14_r0s4 <= sroa_speculated5332_14_r0s3;
     if (_GEN_7)
-      sub_i88_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated5288_14_r0s4;
+      sub_i88_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated5332_14_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_14_r0s6 <=
+      ref_tmp160_sroa_0_0_14_r0s6 <=
         or_cond106_not_14_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_14_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_14_r0s5 : not_i3593_r0s5)
           : sub_i88_i_14_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_14_r0s7 <= ref_tmp156_sroa_0_0_14_r0s6;
+      ref_tmp160_sroa_0_0_14_r0s7 <= ref_tmp160_sroa_0_0_14_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_14_r0s8 <= ref_tmp156_sroa_0_0_14_r0s7;
+      ref_tmp160_sroa_0_0_14_r0s8 <= ref_tmp160_sroa_0_0_14_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_14_r0s9 <= ref_tmp156_sroa_0_0_14_r0s8;
+      ref_tmp160_sroa_0_0_14_r0s9 <= ref_tmp160_sroa_0_0_14_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_14_r0s10 <= ref_tmp156_sroa_0_0_14_r0s9;
+      ref_tmp160_sroa_0_0_14_r0s10 <= ref_tmp160_sroa_0_0_14_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_15_r0s1 <=
+      sroa_speculated5370_15_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_546[7:1], _GEN_207 | _GEN_546[0]};
     if (_GEN_10)
-      sroa_speculated5326_15_r0s2 <= sroa_speculated5326_15_r0s1;
+      sroa_speculated5370_15_r0s2 <= sroa_speculated5370_15_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_15_r0s3 <= sroa_speculated5326_15_r0s2;
+      sroa_speculated5370_15_r0s3 <= sroa_speculated5370_15_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_15_r0s4 <= sroa_speculated5326_15_r0s3;
+      sroa_speculated5370_15_r0s4 <= sroa_speculated5370_15_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_15_r0s5 <= sroa_speculated5326_15_r0s4;
+      sroa_speculated5370_15_r0s5 <= sroa_speculated5370_15_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_15_r0s6 <= |(_GEN_208[9:5]);
     if (_GEN_5)
@@ -19537,36 +19537,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_15_r0s6 <= shl7_i_i_15_r0s5 | {1'h0, _GEN_208[1:0], _GEN_206[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_15_r0s1 <=
+      conv_i_i1361_conv_i249_i_15_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[255:240]
           : {5'h0,
              ~_GEN_207,
              plan_sroa_38_0_r0[0] ? page_dout[249:240] : {page_dout[246:240], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_15_r0s2 <= conv_i_i1342_conv_i249_i_15_r0s1;
+      conv_i_i1361_conv_i249_i_15_r0s2 <= conv_i_i1361_conv_i249_i_15_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_15_r0s3 <= conv_i_i1342_conv_i249_i_15_r0s2;
+      conv_i_i1361_conv_i249_i_15_r0s3 <= conv_i_i1361_conv_i249_i_15_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_15_r0s4 <= conv_i_i1342_conv_i249_i_15_r0s3;
+      conv_i_i1361_conv_i249_i_15_r0s4 <= conv_i_i1361_conv_i249_i_15_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_15_r0s5 <= conv_i_i1342_conv_i249_i_15_r0s4;
+      conv_i_i1361_conv_i249_i_15_r0s5 <= conv_i_i1361_conv_i249_i_15_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_15_r0s6 <= conv_i_i1342_conv_i249_i_15_r0s5;
+      conv_i_i1361_conv_i249_i_15_r0s6 <= conv_i_i1361_conv_i249_i_15_r0s5;
     if (_GEN_5)
       mul_i_i_15_r0s7 <=
         {{16{_GEN_75[19]}}, _GEN_75}
-        * {{20{conv_i_i1342_conv_i249_i_15_r0s6[15]}}, conv_i_i1342_conv_i249_i_15_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_15_r0s6[15]}}, conv_i_i1361_conv_i249_i_15_r0s6};
     if (_GEN_4)
       mul_i_i_15_r0s8 <= mul_i_i_15_r0s7;
     if (_GEN_6)
-      sub_i_i2533_15_r0s6 <= _GEN_208;
+      sub_i_i2552_15_r0s6 <= _GEN_208;
     if (_GEN_5)
-      sub_i_i2533_15_r0s7 <= sub_i_i2533_15_r0s6;
+      sub_i_i2552_15_r0s7 <= sub_i_i2552_15_r0s6;
     if (_GEN_4)
-      sub_i_i2533_15_r0s8 <= sub_i_i2533_15_r0s7;
+      sub_i_i2552_15_r0s8 <= sub_i_i2552_15_r0s7;
     if (_GEN_3)
-      conv_i3642_15_r0s9 <= cmp_i_i121_i_15_r0s8 ? 11'h0 : _GEN_76[10:0];
+      conv_i3680_15_r0s9 <= cmp_i_i121_i_15_r0s8 ? 11'h0 : _GEN_76[10:0];
     if (_GEN_6)
       narrow_15_r0s6 <= 9'h1 - {_GEN_206[15:8], 1'h0};
     if (_GEN_5)
@@ -19576,9 +19576,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_15_r0s9 <= narrow_15_r0s8;
     if (_GEN_2) begin
-      add_i3645_15_r0s10 <= _GEN_77[10];
+      add_i3683_15_r0s10 <= _GEN_77[10];
       code_i_sroa_0_0_15_r0s10 <=
-        ((xor_r0s9__1 & _GEN_77[9:1]) == 9'h0 ? _GEN_77[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_77[9:1]) == 9'h0 ? _GEN_77[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_15_r0s1 <= _GEN_207;
@@ -19590,43 +19590,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_15_r0s4 <= cmp_i_i_i_i_15_r0s3;
     if (_GEN_7) begin
       or_cond106_not_15_r0s5 <= cmp_i_i_i_i_15_r0s4 & (|(_table_0_rd[247:240]));
-      conv_i_i2742_15_r0s5 <= ~(_GEN_141[15]) ? 8'hF : 8'hFF;
+      conv_i_i2761_15_r0s5 <= ~(_GEN_141[15]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_15_r0s1 <=
+      sroa_speculated5332_15_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[254:250]} : page_dout[254:247];
     if (_GEN_10)
-      sroa_speculated5288_15_r0s2 <= sroa_speculated5288_15_r0s1;
+      sroa_speculated5332_15_r0s2 <= sroa_speculated5332_15_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_15_r0s3 <= sroa_speculated5288_15_r0s2;
+      sroa_speculated5332_15_r0s3 <= sroa_speculated5332_15_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_15_r0s4 <= sroa_speculated5288_15_r0s3;
+      sroa_speculated5332_15_r0s4 <= sroa_speculated5332_15_r0s3;
     if (_GEN_7)
-      sub_i88_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated5288_15_r0s4;
+      sub_i88_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated5332_15_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_15_r0s6 <=
+      ref_tmp160_sroa_0_0_15_r0s6 <=
         or_cond106_not_15_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_15_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_15_r0s5 : not_i3593_r0s5)
           : sub_i88_i_15_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_15_r0s7 <= ref_tmp156_sroa_0_0_15_r0s6;
+      ref_tmp160_sroa_0_0_15_r0s7 <= ref_tmp160_sroa_0_0_15_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_15_r0s8 <= ref_tmp156_sroa_0_0_15_r0s7;
+      ref_tmp160_sroa_0_0_15_r0s8 <= ref_tmp160_sroa_0_0_15_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_15_r0s9 <= ref_tmp156_sroa_0_0_15_r0s8;
+      ref_tmp160_sroa_0_0_15_r0s9 <= ref_tmp160_sroa_0_0_15_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_15_r0s10 <= ref_tmp156_sroa_0_0_15_r0s9;
+      ref_tmp160_sroa_0_0_15_r0s10 <= ref_tmp160_sroa_0_0_15_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_16_r0s1 <=
+      sroa_speculated5370_16_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_547[7:1], _GEN_211 | _GEN_547[0]};
     if (_GEN_10)
-      sroa_speculated5326_16_r0s2 <= sroa_speculated5326_16_r0s1;
+      sroa_speculated5370_16_r0s2 <= sroa_speculated5370_16_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_16_r0s3 <= sroa_speculated5326_16_r0s2;
+      sroa_speculated5370_16_r0s3 <= sroa_speculated5370_16_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_16_r0s4 <= sroa_speculated5326_16_r0s3;
+      sroa_speculated5370_16_r0s4 <= sroa_speculated5370_16_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_16_r0s5 <= sroa_speculated5326_16_r0s4;
+      sroa_speculated5370_16_r0s5 <= sroa_speculated5370_16_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_16_r0s6 <= |(_GEN_212[9:5]);
     if (_GEN_5)
@@ -19646,36 +19646,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_16_r0s6 <= shl7_i_i_16_r0s5 | {1'h0, _GEN_212[1:0], _GEN_210[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_16_r0s1 <=
+      conv_i_i1361_conv_i249_i_16_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[271:256]
           : {5'h0,
              ~_GEN_211,
              plan_sroa_38_0_r0[0] ? page_dout[265:256] : {page_dout[262:256], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_16_r0s2 <= conv_i_i1342_conv_i249_i_16_r0s1;
+      conv_i_i1361_conv_i249_i_16_r0s2 <= conv_i_i1361_conv_i249_i_16_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_16_r0s3 <= conv_i_i1342_conv_i249_i_16_r0s2;
+      conv_i_i1361_conv_i249_i_16_r0s3 <= conv_i_i1361_conv_i249_i_16_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_16_r0s4 <= conv_i_i1342_conv_i249_i_16_r0s3;
+      conv_i_i1361_conv_i249_i_16_r0s4 <= conv_i_i1361_conv_i249_i_16_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_16_r0s5 <= conv_i_i1342_conv_i249_i_16_r0s4;
+      conv_i_i1361_conv_i249_i_16_r0s5 <= conv_i_i1361_conv_i249_i_16_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_16_r0s6 <= conv_i_i1342_conv_i249_i_16_r0s5;
+      conv_i_i1361_conv_i249_i_16_r0s6 <= conv_i_i1361_conv_i249_i_16_r0s5;
     if (_GEN_5)
       mul_i_i_16_r0s7 <=
         {{16{_GEN_78[19]}}, _GEN_78}
-        * {{20{conv_i_i1342_conv_i249_i_16_r0s6[15]}}, conv_i_i1342_conv_i249_i_16_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_16_r0s6[15]}}, conv_i_i1361_conv_i249_i_16_r0s6};
     if (_GEN_4)
       mul_i_i_16_r0s8 <= mul_i_i_16_r0s7;
     if (_GEN_6)
-      sub_i_i2533_16_r0s6 <= _GEN_212;
+      sub_i_i2552_16_r0s6 <= _GEN_212;
     if (_GEN_5)
-      sub_i_i2533_16_r0s7 <= sub_i_i2533_16_r0s6;
+      sub_i_i2552_16_r0s7 <= sub_i_i2552_16_r0s6;
     if (_GEN_4)
-      sub_i_i2533_16_r0s8 <= sub_i_i2533_16_r0s7;
+      sub_i_i2552_16_r0s8 <= sub_i_i2552_16_r0s7;
     if (_GEN_3)
-      conv_i3642_16_r0s9 <= cmp_i_i121_i_16_r0s8 ? 11'h0 : _GEN_79[10:0];
+      conv_i3680_16_r0s9 <= cmp_i_i121_i_16_r0s8 ? 11'h0 : _GEN_79[10:0];
     if (_GEN_6)
       narrow_16_r0s6 <= 9'h1 - {_GEN_210[15:8], 1'h0};
     if (_GEN_5)
@@ -19685,9 +19685,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_16_r0s9 <= narrow_16_r0s8;
     if (_GEN_2) begin
-      add_i3645_16_r0s10 <= _GEN_80[10];
+      add_i3683_16_r0s10 <= _GEN_80[10];
       code_i_sroa_0_0_16_r0s10 <=
-        ((xor_r0s9__1 & _GEN_80[9:1]) == 9'h0 ? _GEN_80[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_80[9:1]) == 9'h0 ? _GEN_80[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_16_r0s1 <= _GEN_211;
@@ -19699,43 +19699,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_16_r0s4 <= cmp_i_i_i_i_16_r0s3;
     if (_GEN_7) begin
       or_cond106_not_16_r0s5 <= cmp_i_i_i_i_16_r0s4 & (|(_table_0_rd[263:256]));
-      conv_i_i2742_16_r0s5 <= ~(_GEN_141[16]) ? 8'hF : 8'hFF;
+      conv_i_i2761_16_r0s5 <= ~(_GEN_141[16]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_16_r0s1 <=
+      sroa_speculated5332_16_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[270:266]} : page_dout[270:263];
     if (_GEN_10)
-      sroa_speculated5288_16_r0s2 <= sroa_speculated5288_16_r0s1;
+      sroa_speculated5332_16_r0s2 <= sroa_speculated5332_16_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_16_r0s3 <= sroa_speculated5288_16_r0s2;
+      sroa_speculated5332_16_r0s3 <= sroa_speculated5332_16_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_16_r0s4 <= sroa_speculated5288_16_r0s3;
+      sroa_speculated5332_16_r0s4 <= sroa_speculated5332_16_r0s3;
     if (_GEN_7)
-      sub_i88_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated5288_16_r0s4;
+      sub_i88_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated5332_16_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_16_r0s6 <=
+      ref_tmp160_sroa_0_0_16_r0s6 <=
         or_cond106_not_16_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_16_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_16_r0s5 : not_i3593_r0s5)
           : sub_i88_i_16_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_16_r0s7 <= ref_tmp156_sroa_0_0_16_r0s6;
+      ref_tmp160_sroa_0_0_16_r0s7 <= ref_tmp160_sroa_0_0_16_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_16_r0s8 <= ref_tmp156_sroa_0_0_16_r0s7;
+      ref_tmp160_sroa_0_0_16_r0s8 <= ref_tmp160_sroa_0_0_16_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_16_r0s9 <= ref_tmp156_sroa_0_0_16_r0s8;
+      ref_tmp160_sroa_0_0_16_r0s9 <= ref_tmp160_sroa_0_0_16_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_16_r0s10 <= ref_tmp156_sroa_0_0_16_r0s9;
+      ref_tmp160_sroa_0_0_16_r0s10 <= ref_tmp160_sroa_0_0_16_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_17_r0s1 <=
+      sroa_speculated5370_17_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_548[7:1], _GEN_215 | _GEN_548[0]};
     if (_GEN_10)
-      sroa_speculated5326_17_r0s2 <= sroa_speculated5326_17_r0s1;
+      sroa_speculated5370_17_r0s2 <= sroa_speculated5370_17_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_17_r0s3 <= sroa_speculated5326_17_r0s2;
+      sroa_speculated5370_17_r0s3 <= sroa_speculated5370_17_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_17_r0s4 <= sroa_speculated5326_17_r0s3;
+      sroa_speculated5370_17_r0s4 <= sroa_speculated5370_17_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_17_r0s5 <= sroa_speculated5326_17_r0s4;
+      sroa_speculated5370_17_r0s5 <= sroa_speculated5370_17_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_17_r0s6 <= |(_GEN_216[9:5]);
     if (_GEN_5)
@@ -19755,36 +19755,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_17_r0s6 <= shl7_i_i_17_r0s5 | {1'h0, _GEN_216[1:0], _GEN_214[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_17_r0s1 <=
+      conv_i_i1361_conv_i249_i_17_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[287:272]
           : {5'h0,
              ~_GEN_215,
              plan_sroa_38_0_r0[0] ? page_dout[281:272] : {page_dout[278:272], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_17_r0s2 <= conv_i_i1342_conv_i249_i_17_r0s1;
+      conv_i_i1361_conv_i249_i_17_r0s2 <= conv_i_i1361_conv_i249_i_17_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_17_r0s3 <= conv_i_i1342_conv_i249_i_17_r0s2;
+      conv_i_i1361_conv_i249_i_17_r0s3 <= conv_i_i1361_conv_i249_i_17_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_17_r0s4 <= conv_i_i1342_conv_i249_i_17_r0s3;
+      conv_i_i1361_conv_i249_i_17_r0s4 <= conv_i_i1361_conv_i249_i_17_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_17_r0s5 <= conv_i_i1342_conv_i249_i_17_r0s4;
+      conv_i_i1361_conv_i249_i_17_r0s5 <= conv_i_i1361_conv_i249_i_17_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_17_r0s6 <= conv_i_i1342_conv_i249_i_17_r0s5;
+      conv_i_i1361_conv_i249_i_17_r0s6 <= conv_i_i1361_conv_i249_i_17_r0s5;
     if (_GEN_5)
       mul_i_i_17_r0s7 <=
         {{16{_GEN_81[19]}}, _GEN_81}
-        * {{20{conv_i_i1342_conv_i249_i_17_r0s6[15]}}, conv_i_i1342_conv_i249_i_17_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_17_r0s6[15]}}, conv_i_i1361_conv_i249_i_17_r0s6};
     if (_GEN_4)
       mul_i_i_17_r0s8 <= mul_i_i_17_r0s7;
     if (_GEN_6)
-      sub_i_i2533_17_r0s6 <= _GEN_216;
+      sub_i_i2552_17_r0s6 <= _GEN_216;
     if (_GEN_5)
-      sub_i_i2533_17_r0s7 <= sub_i_i2533_17_r0s6;
+      sub_i_i2552_17_r0s7 <= sub_i_i2552_17_r0s6;
     if (_GEN_4)
-      sub_i_i2533_17_r0s8 <= sub_i_i2533_17_r0s7;
+      sub_i_i2552_17_r0s8 <= sub_i_i2552_17_r0s7;
     if (_GEN_3)
-      conv_i3642_17_r0s9 <= cmp_i_i121_i_17_r0s8 ? 11'h0 : _GEN_82[10:0];
+      conv_i3680_17_r0s9 <= cmp_i_i121_i_17_r0s8 ? 11'h0 : _GEN_82[10:0];
     if (_GEN_6)
       narrow_17_r0s6 <= 9'h1 - {_GEN_214[15:8], 1'h0};
     if (_GEN_5)
@@ -19794,9 +19794,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_17_r0s9 <= narrow_17_r0s8;
     if (_GEN_2) begin
-      add_i3645_17_r0s10 <= _GEN_83[10];
+      add_i3683_17_r0s10 <= _GEN_83[10];
       code_i_sroa_0_0_17_r0s10 <=
-        ((xor_r0s9__1 & _GEN_83[9:1]) == 9'h0 ? _GEN_83[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_83[9:1]) == 9'h0 ? _GEN_83[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_17_r0s1 <= _GEN_215;
@@ -19808,43 +19808,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_17_r0s4 <= cmp_i_i_i_i_17_r0s3;
     if (_GEN_7) begin
       or_cond106_not_17_r0s5 <= cmp_i_i_i_i_17_r0s4 & (|(_table_0_rd[279:272]));
-      conv_i_i2742_17_r0s5 <= ~(_GEN_141[17]) ? 8'hF : 8'hFF;
+      conv_i_i2761_17_r0s5 <= ~(_GEN_141[17]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_17_r0s1 <=
+      sroa_speculated5332_17_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[286:282]} : page_dout[286:279];
     if (_GEN_10)
-      sroa_speculated5288_17_r0s2 <= sroa_speculated5288_17_r0s1;
+      sroa_speculated5332_17_r0s2 <= sroa_speculated5332_17_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_17_r0s3 <= sroa_speculated5288_17_r0s2;
+      sroa_speculated5332_17_r0s3 <= sroa_speculated5332_17_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_17_r0s4 <= sroa_speculated5288_17_r0s3;
+      sroa_speculated5332_17_r0s4 <= sroa_speculated5332_17_r0s3;
     if (_GEN_7)
-      sub_i88_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated5288_17_r0s4;
+      sub_i88_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated5332_17_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_17_r0s6 <=
+      ref_tmp160_sroa_0_0_17_r0s6 <=
         or_cond106_not_17_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_17_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_17_r0s5 : not_i3593_r0s5)
           : sub_i88_i_17_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_17_r0s7 <= ref_tmp156_sroa_0_0_17_r0s6;
+      ref_tmp160_sroa_0_0_17_r0s7 <= ref_tmp160_sroa_0_0_17_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_17_r0s8 <= ref_tmp156_sroa_0_0_17_r0s7;
+      ref_tmp160_sroa_0_0_17_r0s8 <= ref_tmp160_sroa_0_0_17_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_17_r0s9 <= ref_tmp156_sroa_0_0_17_r0s8;
+      ref_tmp160_sroa_0_0_17_r0s9 <= ref_tmp160_sroa_0_0_17_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_17_r0s10 <= ref_tmp156_sroa_0_0_17_r0s9;
+      ref_tmp160_sroa_0_0_17_r0s10 <= ref_tmp160_sroa_0_0_17_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_18_r0s1 <=
+      sroa_speculated5370_18_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_549[7:1], _GEN_219 | _GEN_549[0]};
     if (_GEN_10)
-      sroa_speculated5326_18_r0s2 <= sroa_speculated5326_18_r0s1;
+      sroa_speculated5370_18_r0s2 <= sroa_speculated5370_18_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_18_r0s3 <= sroa_speculated5326_18_r0s2;
+      sroa_speculated5370_18_r0s3 <= sroa_speculated5370_18_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_18_r0s4 <= sroa_speculated5326_18_r0s3;
+      sroa_speculated5370_18_r0s4 <= sroa_speculated5370_18_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_18_r0s5 <= sroa_speculated5326_18_r0s4;
+      sroa_speculated5370_18_r0s5 <= sroa_speculated5370_18_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_18_r0s6 <= |(_GEN_220[9:5]);
     if (_GEN_5)
@@ -19864,36 +19864,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_18_r0s6 <= shl7_i_i_18_r0s5 | {1'h0, _GEN_220[1:0], _GEN_218[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_18_r0s1 <=
+      conv_i_i1361_conv_i249_i_18_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[303:288]
           : {5'h0,
              ~_GEN_219,
              plan_sroa_38_0_r0[0] ? page_dout[297:288] : {page_dout[294:288], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_18_r0s2 <= conv_i_i1342_conv_i249_i_18_r0s1;
+      conv_i_i1361_conv_i249_i_18_r0s2 <= conv_i_i1361_conv_i249_i_18_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_18_r0s3 <= conv_i_i1342_conv_i249_i_18_r0s2;
+      conv_i_i1361_conv_i249_i_18_r0s3 <= conv_i_i1361_conv_i249_i_18_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_18_r0s4 <= conv_i_i1342_conv_i249_i_18_r0s3;
+      conv_i_i1361_conv_i249_i_18_r0s4 <= conv_i_i1361_conv_i249_i_18_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_18_r0s5 <= conv_i_i1342_conv_i249_i_18_r0s4;
+      conv_i_i1361_conv_i249_i_18_r0s5 <= conv_i_i1361_conv_i249_i_18_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_18_r0s6 <= conv_i_i1342_conv_i249_i_18_r0s5;
+      conv_i_i1361_conv_i249_i_18_r0s6 <= conv_i_i1361_conv_i249_i_18_r0s5;
     if (_GEN_5)
       mul_i_i_18_r0s7 <=
         {{16{_GEN_84[19]}}, _GEN_84}
-        * {{20{conv_i_i1342_conv_i249_i_18_r0s6[15]}}, conv_i_i1342_conv_i249_i_18_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_18_r0s6[15]}}, conv_i_i1361_conv_i249_i_18_r0s6};
     if (_GEN_4)
       mul_i_i_18_r0s8 <= mul_i_i_18_r0s7;
     if (_GEN_6)
-      sub_i_i2533_18_r0s6 <= _GEN_220;
+      sub_i_i2552_18_r0s6 <= _GEN_220;
     if (_GEN_5)
-      sub_i_i2533_18_r0s7 <= sub_i_i2533_18_r0s6;
+      sub_i_i2552_18_r0s7 <= sub_i_i2552_18_r0s6;
     if (_GEN_4)
-      sub_i_i2533_18_r0s8 <= sub_i_i2533_18_r0s7;
+      sub_i_i2552_18_r0s8 <= sub_i_i2552_18_r0s7;
     if (_GEN_3)
-      conv_i3642_18_r0s9 <= cmp_i_i121_i_18_r0s8 ? 11'h0 : _GEN_85[10:0];
+      conv_i3680_18_r0s9 <= cmp_i_i121_i_18_r0s8 ? 11'h0 : _GEN_85[10:0];
     if (_GEN_6)
       narrow_18_r0s6 <= 9'h1 - {_GEN_218[15:8], 1'h0};
     if (_GEN_5)
@@ -19903,9 +19903,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_18_r0s9 <= narrow_18_r0s8;
     if (_GEN_2) begin
-      add_i3645_18_r0s10 <= _GEN_86[10];
+      add_i3683_18_r0s10 <= _GEN_86[10];
       code_i_sroa_0_0_18_r0s10 <=
-        ((xor_r0s9__1 & _GEN_86[9:1]) == 9'h0 ? _GEN_86[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_86[9:1]) == 9'h0 ? _GEN_86[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_18_r0s1 <= _GEN_219;
@@ -19917,43 +19917,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_18_r0s4 <= cmp_i_i_i_i_18_r0s3;
     if (_GEN_7) begin
       or_cond106_not_18_r0s5 <= cmp_i_i_i_i_18_r0s4 & (|(_table_0_rd[295:288]));
-      conv_i_i2742_18_r0s5 <= ~(_GEN_141[18]) ? 8'hF : 8'hFF;
+      conv_i_i2761_18_r0s5 <= ~(_GEN_141[18]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_18_r0s1 <=
+      sroa_speculated5332_18_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[302:298]} : page_dout[302:295];
     if (_GEN_10)
-      sroa_speculated5288_18_r0s2 <= sroa_speculated5288_18_r0s1;
+      sroa_speculated5332_18_r0s2 <= sroa_speculated5332_18_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_18_r0s3 <= sroa_speculated5288_18_r0s2;
+      sroa_speculated5332_18_r0s3 <= sroa_speculated5332_18_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_18_r0s4 <= sroa_speculated5288_18_r0s3;
+      sroa_speculated5332_18_r0s4 <= sroa_speculated5332_18_r0s3;
     if (_GEN_7)
-      sub_i88_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated5288_18_r0s4;
+      sub_i88_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated5332_18_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_18_r0s6 <=
+      ref_tmp160_sroa_0_0_18_r0s6 <=
         or_cond106_not_18_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_18_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_18_r0s5 : not_i3593_r0s5)
           : sub_i88_i_18_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_18_r0s7 <= ref_tmp156_sroa_0_0_18_r0s6;
+      ref_tmp160_sroa_0_0_18_r0s7 <= ref_tmp160_sroa_0_0_18_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_18_r0s8 <= ref_tmp156_sroa_0_0_18_r0s7;
+      ref_tmp160_sroa_0_0_18_r0s8 <= ref_tmp160_sroa_0_0_18_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_18_r0s9 <= ref_tmp156_sroa_0_0_18_r0s8;
+      ref_tmp160_sroa_0_0_18_r0s9 <= ref_tmp160_sroa_0_0_18_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_18_r0s10 <= ref_tmp156_sroa_0_0_18_r0s9;
+      ref_tmp160_sroa_0_0_18_r0s10 <= ref_tmp160_sroa_0_0_18_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_19_r0s1 <=
+      sroa_speculated5370_19_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_550[7:1], _GEN_223 | _GEN_550[0]};
     if (_GEN_10)
-      sroa_speculated5326_19_r0s2 <= sroa_speculated5326_19_r0s1;
+      sroa_speculated5370_19_r0s2 <= sroa_speculated5370_19_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_19_r0s3 <= sroa_speculated5326_19_r0s2;
+      sroa_speculated5370_19_r0s3 <= sroa_speculated5370_19_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_19_r0s4 <= sroa_speculated5326_19_r0s3;
+      sroa_speculated5370_19_r0s4 <= sroa_speculated5370_19_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_19_r0s5 <= sroa_speculated5326_19_r0s4;
+      sroa_speculated5370_19_r0s5 <= sroa_speculated5370_19_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_19_r0s6 <= |(_GEN_224[9:5]);
     if (_GEN_5)
@@ -19973,36 +19973,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_19_r0s6 <= shl7_i_i_19_r0s5 | {1'h0, _GEN_224[1:0], _GEN_222[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_19_r0s1 <=
+      conv_i_i1361_conv_i249_i_19_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[319:304]
           : {5'h0,
              ~_GEN_223,
              plan_sroa_38_0_r0[0] ? page_dout[313:304] : {page_dout[310:304], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_19_r0s2 <= conv_i_i1342_conv_i249_i_19_r0s1;
+      conv_i_i1361_conv_i249_i_19_r0s2 <= conv_i_i1361_conv_i249_i_19_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_19_r0s3 <= conv_i_i1342_conv_i249_i_19_r0s2;
+      conv_i_i1361_conv_i249_i_19_r0s3 <= conv_i_i1361_conv_i249_i_19_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_19_r0s4 <= conv_i_i1342_conv_i249_i_19_r0s3;
+      conv_i_i1361_conv_i249_i_19_r0s4 <= conv_i_i1361_conv_i249_i_19_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_19_r0s5 <= conv_i_i1342_conv_i249_i_19_r0s4;
+      conv_i_i1361_conv_i249_i_19_r0s5 <= conv_i_i1361_conv_i249_i_19_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_19_r0s6 <= conv_i_i1342_conv_i249_i_19_r0s5;
+      conv_i_i1361_conv_i249_i_19_r0s6 <= conv_i_i1361_conv_i249_i_19_r0s5;
     if (_GEN_5)
       mul_i_i_19_r0s7 <=
         {{16{_GEN_87[19]}}, _GEN_87}
-        * {{20{conv_i_i1342_conv_i249_i_19_r0s6[15]}}, conv_i_i1342_conv_i249_i_19_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_19_r0s6[15]}}, conv_i_i1361_conv_i249_i_19_r0s6};
     if (_GEN_4)
       mul_i_i_19_r0s8 <= mul_i_i_19_r0s7;
     if (_GEN_6)
-      sub_i_i2533_19_r0s6 <= _GEN_224;
+      sub_i_i2552_19_r0s6 <= _GEN_224;
     if (_GEN_5)
-      sub_i_i2533_19_r0s7 <= sub_i_i2533_19_r0s6;
+      sub_i_i2552_19_r0s7 <= sub_i_i2552_19_r0s6;
     if (_GEN_4)
-      sub_i_i2533_19_r0s8 <= sub_i_i2533_19_r0s7;
+      sub_i_i2552_19_r0s8 <= sub_i_i2552_19_r0s7;
     if (_GEN_3)
-      conv_i3642_19_r0s9 <= cmp_i_i121_i_19_r0s8 ? 11'h0 : _GEN_88[10:0];
+      conv_i3680_19_r0s9 <= cmp_i_i121_i_19_r0s8 ? 11'h0 : _GEN_88[10:0];
     if (_GEN_6)
       narrow_19_r0s6 <= 9'h1 - {_GEN_222[15:8], 1'h0};
     if (_GEN_5)
@@ -20012,9 +20012,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_19_r0s9 <= narrow_19_r0s8;
     if (_GEN_2) begin
-      add_i3645_19_r0s10 <= _GEN_89[10];
+      add_i3683_19_r0s10 <= _GEN_89[10];
       code_i_sroa_0_0_19_r0s10 <=
-        ((xor_r0s9__1 & _GEN_89[9:1]) == 9'h0 ? _GEN_89[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_89[9:1]) == 9'h0 ? _GEN_89[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_19_r0s1 <= _GEN_223;
@@ -20026,43 +20026,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_19_r0s4 <= cmp_i_i_i_i_19_r0s3;
     if (_GEN_7) begin
       or_cond106_not_19_r0s5 <= cmp_i_i_i_i_19_r0s4 & (|(_table_0_rd[311:304]));
-      conv_i_i2742_19_r0s5 <= ~(_GEN_141[19]) ? 8'hF : 8'hFF;
+      conv_i_i2761_19_r0s5 <= ~(_GEN_141[19]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_19_r0s1 <=
+      sroa_speculated5332_19_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[318:314]} : page_dout[318:311];
     if (_GEN_10)
-      sroa_speculated5288_19_r0s2 <= sroa_speculated5288_19_r0s1;
+      sroa_speculated5332_19_r0s2 <= sroa_speculated5332_19_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_19_r0s3 <= sroa_speculated5288_19_r0s2;
+      sroa_speculated5332_19_r0s3 <= sroa_speculated5332_19_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_19_r0s4 <= sroa_speculated5288_19_r0s3;
+      sroa_speculated5332_19_r0s4 <= sroa_speculated5332_19_r0s3;
     if (_GEN_7)
-      sub_i88_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated5288_19_r0s4;
+      sub_i88_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated5332_19_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_19_r0s6 <=
+      ref_tmp160_sroa_0_0_19_r0s6 <=
         or_cond106_not_19_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_19_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_19_r0s5 : not_i3593_r0s5)
           : sub_i88_i_19_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_19_r0s7 <= ref_tmp156_sroa_0_0_19_r0s6;
+      ref_tmp160_sroa_0_0_19_r0s7 <= ref_tmp160_sroa_0_0_19_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_19_r0s8 <= ref_tmp156_sroa_0_0_19_r0s7;
+      ref_tmp160_sroa_0_0_19_r0s8 <= ref_tmp160_sroa_0_0_19_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_19_r0s9 <= ref_tmp156_sroa_0_0_19_r0s8;
+      ref_tmp160_sroa_0_0_19_r0s9 <= ref_tmp160_sroa_0_0_19_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_19_r0s10 <= ref_tmp156_sroa_0_0_19_r0s9;
+      ref_tmp160_sroa_0_0_19_r0s10 <= ref_tmp160_sroa_0_0_19_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_20_r0s1 <=
+      sroa_speculated5370_20_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_551[7:1], _GEN_227 | _GEN_551[0]};
     if (_GEN_10)
-      sroa_speculated5326_20_r0s2 <= sroa_speculated5326_20_r0s1;
+      sroa_speculated5370_20_r0s2 <= sroa_speculated5370_20_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_20_r0s3 <= sroa_speculated5326_20_r0s2;
+      sroa_speculated5370_20_r0s3 <= sroa_speculated5370_20_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_20_r0s4 <= sroa_speculated5326_20_r0s3;
+      sroa_speculated5370_20_r0s4 <= sroa_speculated5370_20_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_20_r0s5 <= sroa_speculated5326_20_r0s4;
+      sroa_speculated5370_20_r0s5 <= sroa_speculated5370_20_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_20_r0s6 <= |(_GEN_228[9:5]);
     if (_GEN_5)
@@ -20082,36 +20082,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_20_r0s6 <= shl7_i_i_20_r0s5 | {1'h0, _GEN_228[1:0], _GEN_226[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_20_r0s1 <=
+      conv_i_i1361_conv_i249_i_20_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[335:320]
           : {5'h0,
              ~_GEN_227,
              plan_sroa_38_0_r0[0] ? page_dout[329:320] : {page_dout[326:320], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_20_r0s2 <= conv_i_i1342_conv_i249_i_20_r0s1;
+      conv_i_i1361_conv_i249_i_20_r0s2 <= conv_i_i1361_conv_i249_i_20_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_20_r0s3 <= conv_i_i1342_conv_i249_i_20_r0s2;
+      conv_i_i1361_conv_i249_i_20_r0s3 <= conv_i_i1361_conv_i249_i_20_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_20_r0s4 <= conv_i_i1342_conv_i249_i_20_r0s3;
+      conv_i_i1361_conv_i249_i_20_r0s4 <= conv_i_i1361_conv_i249_i_20_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_20_r0s5 <= conv_i_i1342_conv_i249_i_20_r0s4;
+      conv_i_i1361_conv_i249_i_20_r0s5 <= conv_i_i1361_conv_i249_i_20_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_20_r0s6 <= conv_i_i1342_conv_i249_i_20_r0s5;
+      conv_i_i1361_conv_i249_i_20_r0s6 <= conv_i_i1361_conv_i249_i_20_r0s5;
     if (_GEN_5)
       mul_i_i_20_r0s7 <=
         {{16{_GEN_90[19]}}, _GEN_90}
-        * {{20{conv_i_i1342_conv_i249_i_20_r0s6[15]}}, conv_i_i1342_conv_i249_i_20_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_20_r0s6[15]}}, conv_i_i1361_conv_i249_i_20_r0s6};
     if (_GEN_4)
       mul_i_i_20_r0s8 <= mul_i_i_20_r0s7;
     if (_GEN_6)
-      sub_i_i2533_20_r0s6 <= _GEN_228;
+      sub_i_i2552_20_r0s6 <= _GEN_228;
     if (_GEN_5)
-      sub_i_i2533_20_r0s7 <= sub_i_i2533_20_r0s6;
+      sub_i_i2552_20_r0s7 <= sub_i_i2552_20_r0s6;
     if (_GEN_4)
-      sub_i_i2533_20_r0s8 <= sub_i_i2533_20_r0s7;
+      sub_i_i2552_20_r0s8 <= sub_i_i2552_20_r0s7;
     if (_GEN_3)
-      conv_i3642_20_r0s9 <= cmp_i_i121_i_20_r0s8 ? 11'h0 : _GEN_91[10:0];
+      conv_i3680_20_r0s9 <= cmp_i_i121_i_20_r0s8 ? 11'h0 : _GEN_91[10:0];
     if (_GEN_6)
       narrow_20_r0s6 <= 9'h1 - {_GEN_226[15:8], 1'h0};
     if (_GEN_5)
@@ -20121,9 +20121,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_20_r0s9 <= narrow_20_r0s8;
     if (_GEN_2) begin
-      add_i3645_20_r0s10 <= _GEN_92[10];
+      add_i3683_20_r0s10 <= _GEN_92[10];
       code_i_sroa_0_0_20_r0s10 <=
-        ((xor_r0s9__1 & _GEN_92[9:1]) == 9'h0 ? _GEN_92[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_92[9:1]) == 9'h0 ? _GEN_92[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_20_r0s1 <= _GEN_227;
@@ -20135,43 +20135,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_20_r0s4 <= cmp_i_i_i_i_20_r0s3;
     if (_GEN_7) begin
       or_cond106_not_20_r0s5 <= cmp_i_i_i_i_20_r0s4 & (|(_table_0_rd[327:320]));
-      conv_i_i2742_20_r0s5 <= ~(_GEN_141[20]) ? 8'hF : 8'hFF;
+      conv_i_i2761_20_r0s5 <= ~(_GEN_141[20]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_20_r0s1 <=
+      sroa_speculated5332_20_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[334:330]} : page_dout[334:327];
     if (_GEN_10)
-      sroa_speculated5288_20_r0s2 <= sroa_speculated5288_20_r0s1;
+      sroa_speculated5332_20_r0s2 <= sroa_speculated5332_20_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_20_r0s3 <= sroa_speculated5288_20_r0s2;
+      sroa_speculated5332_20_r0s3 <= sroa_speculated5332_20_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_20_r0s4 <= sroa_speculated5288_20_r0s3;
+      sroa_speculated5332_20_r0s4 <= sroa_speculated5332_20_r0s3;
     if (_GEN_7)
-      sub_i88_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated5288_20_r0s4;
+      sub_i88_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated5332_20_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_20_r0s6 <=
+      ref_tmp160_sroa_0_0_20_r0s6 <=
         or_cond106_not_20_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_20_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_20_r0s5 : not_i3593_r0s5)
           : sub_i88_i_20_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_20_r0s7 <= ref_tmp156_sroa_0_0_20_r0s6;
+      ref_tmp160_sroa_0_0_20_r0s7 <= ref_tmp160_sroa_0_0_20_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_20_r0s8 <= ref_tmp156_sroa_0_0_20_r0s7;
+      ref_tmp160_sroa_0_0_20_r0s8 <= ref_tmp160_sroa_0_0_20_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_20_r0s9 <= ref_tmp156_sroa_0_0_20_r0s8;
+      ref_tmp160_sroa_0_0_20_r0s9 <= ref_tmp160_sroa_0_0_20_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_20_r0s10 <= ref_tmp156_sroa_0_0_20_r0s9;
+      ref_tmp160_sroa_0_0_20_r0s10 <= ref_tmp160_sroa_0_0_20_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_21_r0s1 <=
+      sroa_speculated5370_21_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_552[7:1], _GEN_231 | _GEN_552[0]};
     if (_GEN_10)
-      sroa_speculated5326_21_r0s2 <= sroa_speculated5326_21_r0s1;
+      sroa_speculated5370_21_r0s2 <= sroa_speculated5370_21_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_21_r0s3 <= sroa_speculated5326_21_r0s2;
+      sroa_speculated5370_21_r0s3 <= sroa_speculated5370_21_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_21_r0s4 <= sroa_speculated5326_21_r0s3;
+      sroa_speculated5370_21_r0s4 <= sroa_speculated5370_21_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_21_r0s5 <= sroa_speculated5326_21_r0s4;
+      sroa_speculated5370_21_r0s5 <= sroa_speculated5370_21_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_21_r0s6 <= |(_GEN_232[9:5]);
     if (_GEN_5)
@@ -20191,36 +20191,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_21_r0s6 <= shl7_i_i_21_r0s5 | {1'h0, _GEN_232[1:0], _GEN_230[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_21_r0s1 <=
+      conv_i_i1361_conv_i249_i_21_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[351:336]
           : {5'h0,
              ~_GEN_231,
              plan_sroa_38_0_r0[0] ? page_dout[345:336] : {page_dout[342:336], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_21_r0s2 <= conv_i_i1342_conv_i249_i_21_r0s1;
+      conv_i_i1361_conv_i249_i_21_r0s2 <= conv_i_i1361_conv_i249_i_21_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_21_r0s3 <= conv_i_i1342_conv_i249_i_21_r0s2;
+      conv_i_i1361_conv_i249_i_21_r0s3 <= conv_i_i1361_conv_i249_i_21_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_21_r0s4 <= conv_i_i1342_conv_i249_i_21_r0s3;
+      conv_i_i1361_conv_i249_i_21_r0s4 <= conv_i_i1361_conv_i249_i_21_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_21_r0s5 <= conv_i_i1342_conv_i249_i_21_r0s4;
+      conv_i_i1361_conv_i249_i_21_r0s5 <= conv_i_i1361_conv_i249_i_21_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_21_r0s6 <= conv_i_i1342_conv_i249_i_21_r0s5;
+      conv_i_i1361_conv_i249_i_21_r0s6 <= conv_i_i1361_conv_i249_i_21_r0s5;
     if (_GEN_5)
       mul_i_i_21_r0s7 <=
         {{16{_GEN_93[19]}}, _GEN_93}
-        * {{20{conv_i_i1342_conv_i249_i_21_r0s6[15]}}, conv_i_i1342_conv_i249_i_21_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_21_r0s6[15]}}, conv_i_i1361_conv_i249_i_21_r0s6};
     if (_GEN_4)
       mul_i_i_21_r0s8 <= mul_i_i_21_r0s7;
     if (_GEN_6)
-      sub_i_i2533_21_r0s6 <= _GEN_232;
+      sub_i_i2552_21_r0s6 <= _GEN_232;
     if (_GEN_5)
-      sub_i_i2533_21_r0s7 <= sub_i_i2533_21_r0s6;
+      sub_i_i2552_21_r0s7 <= sub_i_i2552_21_r0s6;
     if (_GEN_4)
-      sub_i_i2533_21_r0s8 <= sub_i_i2533_21_r0s7;
+      sub_i_i2552_21_r0s8 <= sub_i_i2552_21_r0s7;
     if (_GEN_3)
-      conv_i3642_21_r0s9 <= cmp_i_i121_i_21_r0s8 ? 11'h0 : _GEN_94[10:0];
+      conv_i3680_21_r0s9 <= cmp_i_i121_i_21_r0s8 ? 11'h0 : _GEN_94[10:0];
     if (_GEN_6)
       narrow_21_r0s6 <= 9'h1 - {_GEN_230[15:8], 1'h0};
     if (_GEN_5)
@@ -20230,9 +20230,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_21_r0s9 <= narrow_21_r0s8;
     if (_GEN_2) begin
-      add_i3645_21_r0s10 <= _GEN_95[10];
+      add_i3683_21_r0s10 <= _GEN_95[10];
       code_i_sroa_0_0_21_r0s10 <=
-        ((xor_r0s9__1 & _GEN_95[9:1]) == 9'h0 ? _GEN_95[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_95[9:1]) == 9'h0 ? _GEN_95[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_21_r0s1 <= _GEN_231;
@@ -20244,43 +20244,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_21_r0s4 <= cmp_i_i_i_i_21_r0s3;
     if (_GEN_7) begin
       or_cond106_not_21_r0s5 <= cmp_i_i_i_i_21_r0s4 & (|(_table_0_rd[343:336]));
-      conv_i_i2742_21_r0s5 <= ~(_GEN_141[21]) ? 8'hF : 8'hFF;
+      conv_i_i2761_21_r0s5 <= ~(_GEN_141[21]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_21_r0s1 <=
+      sroa_speculated5332_21_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[350:346]} : page_dout[350:343];
     if (_GEN_10)
-      sroa_speculated5288_21_r0s2 <= sroa_speculated5288_21_r0s1;
+      sroa_speculated5332_21_r0s2 <= sroa_speculated5332_21_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_21_r0s3 <= sroa_speculated5288_21_r0s2;
+      sroa_speculated5332_21_r0s3 <= sroa_speculated5332_21_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_21_r0s4 <= sroa_speculated5288_21_r0s3;
+      sroa_speculated5332_21_r0s4 <= sroa_speculated5332_21_r0s3;
     if (_GEN_7)
-      sub_i88_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated5288_21_r0s4;
+      sub_i88_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated5332_21_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_21_r0s6 <=
+      ref_tmp160_sroa_0_0_21_r0s6 <=
         or_cond106_not_21_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_21_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_21_r0s5 : not_i3593_r0s5)
           : sub_i88_i_21_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_21_r0s7 <= ref_tmp156_sroa_0_0_21_r0s6;
+      ref_tmp160_sroa_0_0_21_r0s7 <= ref_tmp160_sroa_0_0_21_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_21_r0s8 <= ref_tmp156_sroa_0_0_21_r0s7;
+      ref_tmp160_sroa_0_0_21_r0s8 <= ref_tmp160_sroa_0_0_21_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_21_r0s9 <= ref_tmp156_sroa_0_0_21_r0s8;
+      ref_tmp160_sroa_0_0_21_r0s9 <= ref_tmp160_sroa_0_0_21_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_21_r0s10 <= ref_tmp156_sroa_0_0_21_r0s9;
+      ref_tmp160_sroa_0_0_21_r0s10 <= ref_tmp160_sroa_0_0_21_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_22_r0s1 <=
+      sroa_speculated5370_22_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_553[7:1], _GEN_235 | _GEN_553[0]};
     if (_GEN_10)
-      sroa_speculated5326_22_r0s2 <= sroa_speculated5326_22_r0s1;
+      sroa_speculated5370_22_r0s2 <= sroa_speculated5370_22_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_22_r0s3 <= sroa_speculated5326_22_r0s2;
+      sroa_speculated5370_22_r0s3 <= sroa_speculated5370_22_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_22_r0s4 <= sroa_speculated5326_22_r0s3;
+      sroa_speculated5370_22_r0s4 <= sroa_speculated5370_22_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_22_r0s5 <= sroa_speculated5326_22_r0s4;
+      sroa_speculated5370_22_r0s5 <= sroa_speculated5370_22_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_22_r0s6 <= |(_GEN_236[9:5]);
     if (_GEN_5)
@@ -20300,36 +20300,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_22_r0s6 <= shl7_i_i_22_r0s5 | {1'h0, _GEN_236[1:0], _GEN_234[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_22_r0s1 <=
+      conv_i_i1361_conv_i249_i_22_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[367:352]
           : {5'h0,
              ~_GEN_235,
              plan_sroa_38_0_r0[0] ? page_dout[361:352] : {page_dout[358:352], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_22_r0s2 <= conv_i_i1342_conv_i249_i_22_r0s1;
+      conv_i_i1361_conv_i249_i_22_r0s2 <= conv_i_i1361_conv_i249_i_22_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_22_r0s3 <= conv_i_i1342_conv_i249_i_22_r0s2;
+      conv_i_i1361_conv_i249_i_22_r0s3 <= conv_i_i1361_conv_i249_i_22_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_22_r0s4 <= conv_i_i1342_conv_i249_i_22_r0s3;
+      conv_i_i1361_conv_i249_i_22_r0s4 <= conv_i_i1361_conv_i249_i_22_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_22_r0s5 <= conv_i_i1342_conv_i249_i_22_r0s4;
+      conv_i_i1361_conv_i249_i_22_r0s5 <= conv_i_i1361_conv_i249_i_22_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_22_r0s6 <= conv_i_i1342_conv_i249_i_22_r0s5;
+      conv_i_i1361_conv_i249_i_22_r0s6 <= conv_i_i1361_conv_i249_i_22_r0s5;
     if (_GEN_5)
       mul_i_i_22_r0s7 <=
         {{16{_GEN_96[19]}}, _GEN_96}
-        * {{20{conv_i_i1342_conv_i249_i_22_r0s6[15]}}, conv_i_i1342_conv_i249_i_22_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_22_r0s6[15]}}, conv_i_i1361_conv_i249_i_22_r0s6};
     if (_GEN_4)
       mul_i_i_22_r0s8 <= mul_i_i_22_r0s7;
     if (_GEN_6)
-      sub_i_i2533_22_r0s6 <= _GEN_236;
+      sub_i_i2552_22_r0s6 <= _GEN_236;
     if (_GEN_5)
-      sub_i_i2533_22_r0s7 <= sub_i_i2533_22_r0s6;
+      sub_i_i2552_22_r0s7 <= sub_i_i2552_22_r0s6;
     if (_GEN_4)
-      sub_i_i2533_22_r0s8 <= sub_i_i2533_22_r0s7;
+      sub_i_i2552_22_r0s8 <= sub_i_i2552_22_r0s7;
     if (_GEN_3)
-      conv_i3642_22_r0s9 <= cmp_i_i121_i_22_r0s8 ? 11'h0 : _GEN_97[10:0];
+      conv_i3680_22_r0s9 <= cmp_i_i121_i_22_r0s8 ? 11'h0 : _GEN_97[10:0];
     if (_GEN_6)
       narrow_22_r0s6 <= 9'h1 - {_GEN_234[15:8], 1'h0};
     if (_GEN_5)
@@ -20339,9 +20339,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_22_r0s9 <= narrow_22_r0s8;
     if (_GEN_2) begin
-      add_i3645_22_r0s10 <= _GEN_98[10];
+      add_i3683_22_r0s10 <= _GEN_98[10];
       code_i_sroa_0_0_22_r0s10 <=
-        ((xor_r0s9__1 & _GEN_98[9:1]) == 9'h0 ? _GEN_98[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_98[9:1]) == 9'h0 ? _GEN_98[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_22_r0s1 <= _GEN_235;
@@ -20353,43 +20353,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_22_r0s4 <= cmp_i_i_i_i_22_r0s3;
     if (_GEN_7) begin
       or_cond106_not_22_r0s5 <= cmp_i_i_i_i_22_r0s4 & (|(_table_0_rd[359:352]));
-      conv_i_i2742_22_r0s5 <= ~(_GEN_141[22]) ? 8'hF : 8'hFF;
+      conv_i_i2761_22_r0s5 <= ~(_GEN_141[22]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_22_r0s1 <=
+      sroa_speculated5332_22_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[366:362]} : page_dout[366:359];
     if (_GEN_10)
-      sroa_speculated5288_22_r0s2 <= sroa_speculated5288_22_r0s1;
+      sroa_speculated5332_22_r0s2 <= sroa_speculated5332_22_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_22_r0s3 <= sroa_speculated5288_22_r0s2;
+      sroa_speculated5332_22_r0s3 <= sroa_speculated5332_22_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_22_r0s4 <= sroa_speculated5288_22_r0s3;
+      sroa_speculated5332_22_r0s4 <= sroa_speculated5332_22_r0s3;
     if (_GEN_7)
-      sub_i88_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated5288_22_r0s4;
+      sub_i88_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated5332_22_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_22_r0s6 <=
+      ref_tmp160_sroa_0_0_22_r0s6 <=
         or_cond106_not_22_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_22_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_22_r0s5 : not_i3593_r0s5)
           : sub_i88_i_22_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_22_r0s7 <= ref_tmp156_sroa_0_0_22_r0s6;
+      ref_tmp160_sroa_0_0_22_r0s7 <= ref_tmp160_sroa_0_0_22_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_22_r0s8 <= ref_tmp156_sroa_0_0_22_r0s7;
+      ref_tmp160_sroa_0_0_22_r0s8 <= ref_tmp160_sroa_0_0_22_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_22_r0s9 <= ref_tmp156_sroa_0_0_22_r0s8;
+      ref_tmp160_sroa_0_0_22_r0s9 <= ref_tmp160_sroa_0_0_22_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_22_r0s10 <= ref_tmp156_sroa_0_0_22_r0s9;
+      ref_tmp160_sroa_0_0_22_r0s10 <= ref_tmp160_sroa_0_0_22_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_23_r0s1 <=
+      sroa_speculated5370_23_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_554[7:1], _GEN_239 | _GEN_554[0]};
     if (_GEN_10)
-      sroa_speculated5326_23_r0s2 <= sroa_speculated5326_23_r0s1;
+      sroa_speculated5370_23_r0s2 <= sroa_speculated5370_23_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_23_r0s3 <= sroa_speculated5326_23_r0s2;
+      sroa_speculated5370_23_r0s3 <= sroa_speculated5370_23_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_23_r0s4 <= sroa_speculated5326_23_r0s3;
+      sroa_speculated5370_23_r0s4 <= sroa_speculated5370_23_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_23_r0s5 <= sroa_speculated5326_23_r0s4;
+      sroa_speculated5370_23_r0s5 <= sroa_speculated5370_23_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_23_r0s6 <= |(_GEN_240[9:5]);
     if (_GEN_5)
@@ -20409,36 +20409,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_23_r0s6 <= shl7_i_i_23_r0s5 | {1'h0, _GEN_240[1:0], _GEN_238[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_23_r0s1 <=
+      conv_i_i1361_conv_i249_i_23_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[383:368]
           : {5'h0,
              ~_GEN_239,
              plan_sroa_38_0_r0[0] ? page_dout[377:368] : {page_dout[374:368], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_23_r0s2 <= conv_i_i1342_conv_i249_i_23_r0s1;
+      conv_i_i1361_conv_i249_i_23_r0s2 <= conv_i_i1361_conv_i249_i_23_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_23_r0s3 <= conv_i_i1342_conv_i249_i_23_r0s2;
+      conv_i_i1361_conv_i249_i_23_r0s3 <= conv_i_i1361_conv_i249_i_23_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_23_r0s4 <= conv_i_i1342_conv_i249_i_23_r0s3;
+      conv_i_i1361_conv_i249_i_23_r0s4 <= conv_i_i1361_conv_i249_i_23_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_23_r0s5 <= conv_i_i1342_conv_i249_i_23_r0s4;
+      conv_i_i1361_conv_i249_i_23_r0s5 <= conv_i_i1361_conv_i249_i_23_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_23_r0s6 <= conv_i_i1342_conv_i249_i_23_r0s5;
+      conv_i_i1361_conv_i249_i_23_r0s6 <= conv_i_i1361_conv_i249_i_23_r0s5;
     if (_GEN_5)
       mul_i_i_23_r0s7 <=
         {{16{_GEN_99[19]}}, _GEN_99}
-        * {{20{conv_i_i1342_conv_i249_i_23_r0s6[15]}}, conv_i_i1342_conv_i249_i_23_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_23_r0s6[15]}}, conv_i_i1361_conv_i249_i_23_r0s6};
     if (_GEN_4)
       mul_i_i_23_r0s8 <= mul_i_i_23_r0s7;
     if (_GEN_6)
-      sub_i_i2533_23_r0s6 <= _GEN_240;
+      sub_i_i2552_23_r0s6 <= _GEN_240;
     if (_GEN_5)
-      sub_i_i2533_23_r0s7 <= sub_i_i2533_23_r0s6;
+      sub_i_i2552_23_r0s7 <= sub_i_i2552_23_r0s6;
     if (_GEN_4)
-      sub_i_i2533_23_r0s8 <= sub_i_i2533_23_r0s7;
+      sub_i_i2552_23_r0s8 <= sub_i_i2552_23_r0s7;
     if (_GEN_3)
-      conv_i3642_23_r0s9 <= cmp_i_i121_i_23_r0s8 ? 11'h0 : _GEN_100[10:0];
+      conv_i3680_23_r0s9 <= cmp_i_i121_i_23_r0s8 ? 11'h0 : _GEN_100[10:0];
     if (_GEN_6)
       narrow_23_r0s6 <= 9'h1 - {_GEN_238[15:8], 1'h0};
     if (_GEN_5)
@@ -20448,9 +20448,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_23_r0s9 <= narrow_23_r0s8;
     if (_GEN_2) begin
-      add_i3645_23_r0s10 <= _GEN_101[10];
+      add_i3683_23_r0s10 <= _GEN_101[10];
       code_i_sroa_0_0_23_r0s10 <=
-        ((xor_r0s9__1 & _GEN_101[9:1]) == 9'h0 ? _GEN_101[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_101[9:1]) == 9'h0 ? _GEN_101[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_23_r0s1 <= _GEN_239;
@@ -20462,43 +20462,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_23_r0s4 <= cmp_i_i_i_i_23_r0s3;
     if (_GEN_7) begin
       or_cond106_not_23_r0s5 <= cmp_i_i_i_i_23_r0s4 & (|(_table_0_rd[375:368]));
-      conv_i_i2742_23_r0s5 <= ~(_GEN_141[23]) ? 8'hF : 8'hFF;
+      conv_i_i2761_23_r0s5 <= ~(_GEN_141[23]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_23_r0s1 <=
+      sroa_speculated5332_23_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[382:378]} : page_dout[382:375];
     if (_GEN_10)
-      sroa_speculated5288_23_r0s2 <= sroa_speculated5288_23_r0s1;
+      sroa_speculated5332_23_r0s2 <= sroa_speculated5332_23_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_23_r0s3 <= sroa_speculated5288_23_r0s2;
+      sroa_speculated5332_23_r0s3 <= sroa_speculated5332_23_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_23_r0s4 <= sroa_speculated5288_23_r0s3;
+      sroa_speculated5332_23_r0s4 <= sroa_speculated5332_23_r0s3;
     if (_GEN_7)
-      sub_i88_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated5288_23_r0s4;
+      sub_i88_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated5332_23_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_23_r0s6 <=
+      ref_tmp160_sroa_0_0_23_r0s6 <=
         or_cond106_not_23_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_23_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_23_r0s5 : not_i3593_r0s5)
           : sub_i88_i_23_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_23_r0s7 <= ref_tmp156_sroa_0_0_23_r0s6;
+      ref_tmp160_sroa_0_0_23_r0s7 <= ref_tmp160_sroa_0_0_23_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_23_r0s8 <= ref_tmp156_sroa_0_0_23_r0s7;
+      ref_tmp160_sroa_0_0_23_r0s8 <= ref_tmp160_sroa_0_0_23_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_23_r0s9 <= ref_tmp156_sroa_0_0_23_r0s8;
+      ref_tmp160_sroa_0_0_23_r0s9 <= ref_tmp160_sroa_0_0_23_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_23_r0s10 <= ref_tmp156_sroa_0_0_23_r0s9;
+      ref_tmp160_sroa_0_0_23_r0s10 <= ref_tmp160_sroa_0_0_23_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_24_r0s1 <=
+      sroa_speculated5370_24_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_555[7:1], _GEN_243 | _GEN_555[0]};
     if (_GEN_10)
-      sroa_speculated5326_24_r0s2 <= sroa_speculated5326_24_r0s1;
+      sroa_speculated5370_24_r0s2 <= sroa_speculated5370_24_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_24_r0s3 <= sroa_speculated5326_24_r0s2;
+      sroa_speculated5370_24_r0s3 <= sroa_speculated5370_24_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_24_r0s4 <= sroa_speculated5326_24_r0s3;
+      sroa_speculated5370_24_r0s4 <= sroa_speculated5370_24_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_24_r0s5 <= sroa_speculated5326_24_r0s4;
+      sroa_speculated5370_24_r0s5 <= sroa_speculated5370_24_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_24_r0s6 <= |(_GEN_244[9:5]);
     if (_GEN_5)
@@ -20518,36 +20518,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_24_r0s6 <= shl7_i_i_24_r0s5 | {1'h0, _GEN_244[1:0], _GEN_242[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_24_r0s1 <=
+      conv_i_i1361_conv_i249_i_24_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[399:384]
           : {5'h0,
              ~_GEN_243,
              plan_sroa_38_0_r0[0] ? page_dout[393:384] : {page_dout[390:384], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_24_r0s2 <= conv_i_i1342_conv_i249_i_24_r0s1;
+      conv_i_i1361_conv_i249_i_24_r0s2 <= conv_i_i1361_conv_i249_i_24_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_24_r0s3 <= conv_i_i1342_conv_i249_i_24_r0s2;
+      conv_i_i1361_conv_i249_i_24_r0s3 <= conv_i_i1361_conv_i249_i_24_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_24_r0s4 <= conv_i_i1342_conv_i249_i_24_r0s3;
+      conv_i_i1361_conv_i249_i_24_r0s4 <= conv_i_i1361_conv_i249_i_24_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_24_r0s5 <= conv_i_i1342_conv_i249_i_24_r0s4;
+      conv_i_i1361_conv_i249_i_24_r0s5 <= conv_i_i1361_conv_i249_i_24_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_24_r0s6 <= conv_i_i1342_conv_i249_i_24_r0s5;
+      conv_i_i1361_conv_i249_i_24_r0s6 <= conv_i_i1361_conv_i249_i_24_r0s5;
     if (_GEN_5)
       mul_i_i_24_r0s7 <=
         {{16{_GEN_102[19]}}, _GEN_102}
-        * {{20{conv_i_i1342_conv_i249_i_24_r0s6[15]}}, conv_i_i1342_conv_i249_i_24_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_24_r0s6[15]}}, conv_i_i1361_conv_i249_i_24_r0s6};
     if (_GEN_4)
       mul_i_i_24_r0s8 <= mul_i_i_24_r0s7;
     if (_GEN_6)
-      sub_i_i2533_24_r0s6 <= _GEN_244;
+      sub_i_i2552_24_r0s6 <= _GEN_244;
     if (_GEN_5)
-      sub_i_i2533_24_r0s7 <= sub_i_i2533_24_r0s6;
+      sub_i_i2552_24_r0s7 <= sub_i_i2552_24_r0s6;
     if (_GEN_4)
-      sub_i_i2533_24_r0s8 <= sub_i_i2533_24_r0s7;
+      sub_i_i2552_24_r0s8 <= sub_i_i2552_24_r0s7;
     if (_GEN_3)
-      conv_i3642_24_r0s9 <= cmp_i_i121_i_24_r0s8 ? 11'h0 : _GEN_103[10:0];
+      conv_i3680_24_r0s9 <= cmp_i_i121_i_24_r0s8 ? 11'h0 : _GEN_103[10:0];
     if (_GEN_6)
       narrow_24_r0s6 <= 9'h1 - {_GEN_242[15:8], 1'h0};
     if (_GEN_5)
@@ -20557,9 +20557,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_24_r0s9 <= narrow_24_r0s8;
     if (_GEN_2) begin
-      add_i3645_24_r0s10 <= _GEN_104[10];
+      add_i3683_24_r0s10 <= _GEN_104[10];
       code_i_sroa_0_0_24_r0s10 <=
-        ((xor_r0s9__1 & _GEN_104[9:1]) == 9'h0 ? _GEN_104[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_104[9:1]) == 9'h0 ? _GEN_104[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_24_r0s1 <= _GEN_243;
@@ -20571,43 +20571,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_24_r0s4 <= cmp_i_i_i_i_24_r0s3;
     if (_GEN_7) begin
       or_cond106_not_24_r0s5 <= cmp_i_i_i_i_24_r0s4 & (|(_table_0_rd[391:384]));
-      conv_i_i2742_24_r0s5 <= ~(_GEN_141[24]) ? 8'hF : 8'hFF;
+      conv_i_i2761_24_r0s5 <= ~(_GEN_141[24]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_24_r0s1 <=
+      sroa_speculated5332_24_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[398:394]} : page_dout[398:391];
     if (_GEN_10)
-      sroa_speculated5288_24_r0s2 <= sroa_speculated5288_24_r0s1;
+      sroa_speculated5332_24_r0s2 <= sroa_speculated5332_24_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_24_r0s3 <= sroa_speculated5288_24_r0s2;
+      sroa_speculated5332_24_r0s3 <= sroa_speculated5332_24_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_24_r0s4 <= sroa_speculated5288_24_r0s3;
+      sroa_speculated5332_24_r0s4 <= sroa_speculated5332_24_r0s3;
     if (_GEN_7)
-      sub_i88_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated5288_24_r0s4;
+      sub_i88_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated5332_24_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_24_r0s6 <=
+      ref_tmp160_sroa_0_0_24_r0s6 <=
         or_cond106_not_24_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_24_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_24_r0s5 : not_i3593_r0s5)
           : sub_i88_i_24_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_24_r0s7 <= ref_tmp156_sroa_0_0_24_r0s6;
+      ref_tmp160_sroa_0_0_24_r0s7 <= ref_tmp160_sroa_0_0_24_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_24_r0s8 <= ref_tmp156_sroa_0_0_24_r0s7;
+      ref_tmp160_sroa_0_0_24_r0s8 <= ref_tmp160_sroa_0_0_24_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_24_r0s9 <= ref_tmp156_sroa_0_0_24_r0s8;
+      ref_tmp160_sroa_0_0_24_r0s9 <= ref_tmp160_sroa_0_0_24_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_24_r0s10 <= ref_tmp156_sroa_0_0_24_r0s9;
+      ref_tmp160_sroa_0_0_24_r0s10 <= ref_tmp160_sroa_0_0_24_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_25_r0s1 <=
+      sroa_speculated5370_25_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_556[7:1], _GEN_247 | _GEN_556[0]};
     if (_GEN_10)
-      sroa_speculated5326_25_r0s2 <= sroa_speculated5326_25_r0s1;
+      sroa_speculated5370_25_r0s2 <= sroa_speculated5370_25_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_25_r0s3 <= sroa_speculated5326_25_r0s2;
+      sroa_speculated5370_25_r0s3 <= sroa_speculated5370_25_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_25_r0s4 <= sroa_speculated5326_25_r0s3;
+      sroa_speculated5370_25_r0s4 <= sroa_speculated5370_25_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_25_r0s5 <= sroa_speculated5326_25_r0s4;
+      sroa_speculated5370_25_r0s5 <= sroa_speculated5370_25_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_25_r0s6 <= |(_GEN_248[9:5]);
     if (_GEN_5)
@@ -20627,36 +20627,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_25_r0s6 <= shl7_i_i_25_r0s5 | {1'h0, _GEN_248[1:0], _GEN_246[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_25_r0s1 <=
+      conv_i_i1361_conv_i249_i_25_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[415:400]
           : {5'h0,
              ~_GEN_247,
              plan_sroa_38_0_r0[0] ? page_dout[409:400] : {page_dout[406:400], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_25_r0s2 <= conv_i_i1342_conv_i249_i_25_r0s1;
+      conv_i_i1361_conv_i249_i_25_r0s2 <= conv_i_i1361_conv_i249_i_25_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_25_r0s3 <= conv_i_i1342_conv_i249_i_25_r0s2;
+      conv_i_i1361_conv_i249_i_25_r0s3 <= conv_i_i1361_conv_i249_i_25_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_25_r0s4 <= conv_i_i1342_conv_i249_i_25_r0s3;
+      conv_i_i1361_conv_i249_i_25_r0s4 <= conv_i_i1361_conv_i249_i_25_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_25_r0s5 <= conv_i_i1342_conv_i249_i_25_r0s4;
+      conv_i_i1361_conv_i249_i_25_r0s5 <= conv_i_i1361_conv_i249_i_25_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_25_r0s6 <= conv_i_i1342_conv_i249_i_25_r0s5;
+      conv_i_i1361_conv_i249_i_25_r0s6 <= conv_i_i1361_conv_i249_i_25_r0s5;
     if (_GEN_5)
       mul_i_i_25_r0s7 <=
         {{16{_GEN_105[19]}}, _GEN_105}
-        * {{20{conv_i_i1342_conv_i249_i_25_r0s6[15]}}, conv_i_i1342_conv_i249_i_25_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_25_r0s6[15]}}, conv_i_i1361_conv_i249_i_25_r0s6};
     if (_GEN_4)
       mul_i_i_25_r0s8 <= mul_i_i_25_r0s7;
     if (_GEN_6)
-      sub_i_i2533_25_r0s6 <= _GEN_248;
+      sub_i_i2552_25_r0s6 <= _GEN_248;
     if (_GEN_5)
-      sub_i_i2533_25_r0s7 <= sub_i_i2533_25_r0s6;
+      sub_i_i2552_25_r0s7 <= sub_i_i2552_25_r0s6;
     if (_GEN_4)
-      sub_i_i2533_25_r0s8 <= sub_i_i2533_25_r0s7;
+      sub_i_i2552_25_r0s8 <= sub_i_i2552_25_r0s7;
     if (_GEN_3)
-      conv_i3642_25_r0s9 <= cmp_i_i121_i_25_r0s8 ? 11'h0 : _GEN_106[10:0];
+      conv_i3680_25_r0s9 <= cmp_i_i121_i_25_r0s8 ? 11'h0 : _GEN_106[10:0];
     if (_GEN_6)
       narrow_25_r0s6 <= 9'h1 - {_GEN_246[15:8], 1'h0};
     if (_GEN_5)
@@ -20666,9 +20666,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_25_r0s9 <= narrow_25_r0s8;
     if (_GEN_2) begin
-      add_i3645_25_r0s10 <= _GEN_107[10];
+      add_i3683_25_r0s10 <= _GEN_107[10];
       code_i_sroa_0_0_25_r0s10 <=
-        ((xor_r0s9__1 & _GEN_107[9:1]) == 9'h0 ? _GEN_107[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_107[9:1]) == 9'h0 ? _GEN_107[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_25_r0s1 <= _GEN_247;
@@ -20680,43 +20680,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_25_r0s4 <= cmp_i_i_i_i_25_r0s3;
     if (_GEN_7) begin
       or_cond106_not_25_r0s5 <= cmp_i_i_i_i_25_r0s4 & (|(_table_0_rd[407:400]));
-      conv_i_i2742_25_r0s5 <= ~(_GEN_141[25]) ? 8'hF : 8'hFF;
+      conv_i_i2761_25_r0s5 <= ~(_GEN_141[25]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_25_r0s1 <=
+      sroa_speculated5332_25_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[414:410]} : page_dout[414:407];
     if (_GEN_10)
-      sroa_speculated5288_25_r0s2 <= sroa_speculated5288_25_r0s1;
+      sroa_speculated5332_25_r0s2 <= sroa_speculated5332_25_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_25_r0s3 <= sroa_speculated5288_25_r0s2;
+      sroa_speculated5332_25_r0s3 <= sroa_speculated5332_25_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_25_r0s4 <= sroa_speculated5288_25_r0s3;
+      sroa_speculated5332_25_r0s4 <= sroa_speculated5332_25_r0s3;
     if (_GEN_7)
-      sub_i88_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated5288_25_r0s4;
+      sub_i88_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated5332_25_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_25_r0s6 <=
+      ref_tmp160_sroa_0_0_25_r0s6 <=
         or_cond106_not_25_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_25_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_25_r0s5 : not_i3593_r0s5)
           : sub_i88_i_25_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_25_r0s7 <= ref_tmp156_sroa_0_0_25_r0s6;
+      ref_tmp160_sroa_0_0_25_r0s7 <= ref_tmp160_sroa_0_0_25_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_25_r0s8 <= ref_tmp156_sroa_0_0_25_r0s7;
+      ref_tmp160_sroa_0_0_25_r0s8 <= ref_tmp160_sroa_0_0_25_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_25_r0s9 <= ref_tmp156_sroa_0_0_25_r0s8;
+      ref_tmp160_sroa_0_0_25_r0s9 <= ref_tmp160_sroa_0_0_25_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_25_r0s10 <= ref_tmp156_sroa_0_0_25_r0s9;
+      ref_tmp160_sroa_0_0_25_r0s10 <= ref_tmp160_sroa_0_0_25_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_26_r0s1 <=
+      sroa_speculated5370_26_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_557[7:1], _GEN_251 | _GEN_557[0]};
     if (_GEN_10)
-      sroa_speculated5326_26_r0s2 <= sroa_speculated5326_26_r0s1;
+      sroa_speculated5370_26_r0s2 <= sroa_speculated5370_26_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_26_r0s3 <= sroa_speculated5326_26_r0s2;
+      sroa_speculated5370_26_r0s3 <= sroa_speculated5370_26_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_26_r0s4 <= sroa_speculated5326_26_r0s3;
+      sroa_speculated5370_26_r0s4 <= sroa_speculated5370_26_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_26_r0s5 <= sroa_speculated5326_26_r0s4;
+      sroa_speculated5370_26_r0s5 <= sroa_speculated5370_26_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_26_r0s6 <= |(_GEN_252[9:5]);
     if (_GEN_5)
@@ -20736,36 +20736,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_26_r0s6 <= shl7_i_i_26_r0s5 | {1'h0, _GEN_252[1:0], _GEN_250[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_26_r0s1 <=
+      conv_i_i1361_conv_i249_i_26_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[431:416]
           : {5'h0,
              ~_GEN_251,
              plan_sroa_38_0_r0[0] ? page_dout[425:416] : {page_dout[422:416], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_26_r0s2 <= conv_i_i1342_conv_i249_i_26_r0s1;
+      conv_i_i1361_conv_i249_i_26_r0s2 <= conv_i_i1361_conv_i249_i_26_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_26_r0s3 <= conv_i_i1342_conv_i249_i_26_r0s2;
+      conv_i_i1361_conv_i249_i_26_r0s3 <= conv_i_i1361_conv_i249_i_26_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_26_r0s4 <= conv_i_i1342_conv_i249_i_26_r0s3;
+      conv_i_i1361_conv_i249_i_26_r0s4 <= conv_i_i1361_conv_i249_i_26_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_26_r0s5 <= conv_i_i1342_conv_i249_i_26_r0s4;
+      conv_i_i1361_conv_i249_i_26_r0s5 <= conv_i_i1361_conv_i249_i_26_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_26_r0s6 <= conv_i_i1342_conv_i249_i_26_r0s5;
+      conv_i_i1361_conv_i249_i_26_r0s6 <= conv_i_i1361_conv_i249_i_26_r0s5;
     if (_GEN_5)
       mul_i_i_26_r0s7 <=
         {{16{_GEN_108[19]}}, _GEN_108}
-        * {{20{conv_i_i1342_conv_i249_i_26_r0s6[15]}}, conv_i_i1342_conv_i249_i_26_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_26_r0s6[15]}}, conv_i_i1361_conv_i249_i_26_r0s6};
     if (_GEN_4)
       mul_i_i_26_r0s8 <= mul_i_i_26_r0s7;
     if (_GEN_6)
-      sub_i_i2533_26_r0s6 <= _GEN_252;
+      sub_i_i2552_26_r0s6 <= _GEN_252;
     if (_GEN_5)
-      sub_i_i2533_26_r0s7 <= sub_i_i2533_26_r0s6;
+      sub_i_i2552_26_r0s7 <= sub_i_i2552_26_r0s6;
     if (_GEN_4)
-      sub_i_i2533_26_r0s8 <= sub_i_i2533_26_r0s7;
+      sub_i_i2552_26_r0s8 <= sub_i_i2552_26_r0s7;
     if (_GEN_3)
-      conv_i3642_26_r0s9 <= cmp_i_i121_i_26_r0s8 ? 11'h0 : _GEN_109[10:0];
+      conv_i3680_26_r0s9 <= cmp_i_i121_i_26_r0s8 ? 11'h0 : _GEN_109[10:0];
     if (_GEN_6)
       narrow_26_r0s6 <= 9'h1 - {_GEN_250[15:8], 1'h0};
     if (_GEN_5)
@@ -20775,9 +20775,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_26_r0s9 <= narrow_26_r0s8;
     if (_GEN_2) begin
-      add_i3645_26_r0s10 <= _GEN_110[10];
+      add_i3683_26_r0s10 <= _GEN_110[10];
       code_i_sroa_0_0_26_r0s10 <=
-        ((xor_r0s9__1 & _GEN_110[9:1]) == 9'h0 ? _GEN_110[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_110[9:1]) == 9'h0 ? _GEN_110[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_26_r0s1 <= _GEN_251;
@@ -20789,43 +20789,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_26_r0s4 <= cmp_i_i_i_i_26_r0s3;
     if (_GEN_7) begin
       or_cond106_not_26_r0s5 <= cmp_i_i_i_i_26_r0s4 & (|(_table_0_rd[423:416]));
-      conv_i_i2742_26_r0s5 <= ~(_GEN_141[26]) ? 8'hF : 8'hFF;
+      conv_i_i2761_26_r0s5 <= ~(_GEN_141[26]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_26_r0s1 <=
+      sroa_speculated5332_26_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[430:426]} : page_dout[430:423];
     if (_GEN_10)
-      sroa_speculated5288_26_r0s2 <= sroa_speculated5288_26_r0s1;
+      sroa_speculated5332_26_r0s2 <= sroa_speculated5332_26_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_26_r0s3 <= sroa_speculated5288_26_r0s2;
+      sroa_speculated5332_26_r0s3 <= sroa_speculated5332_26_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_26_r0s4 <= sroa_speculated5288_26_r0s3;
+      sroa_speculated5332_26_r0s4 <= sroa_speculated5332_26_r0s3;
     if (_GEN_7)
-      sub_i88_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated5288_26_r0s4;
+      sub_i88_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated5332_26_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_26_r0s6 <=
+      ref_tmp160_sroa_0_0_26_r0s6 <=
         or_cond106_not_26_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_26_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_26_r0s5 : not_i3593_r0s5)
           : sub_i88_i_26_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_26_r0s7 <= ref_tmp156_sroa_0_0_26_r0s6;
+      ref_tmp160_sroa_0_0_26_r0s7 <= ref_tmp160_sroa_0_0_26_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_26_r0s8 <= ref_tmp156_sroa_0_0_26_r0s7;
+      ref_tmp160_sroa_0_0_26_r0s8 <= ref_tmp160_sroa_0_0_26_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_26_r0s9 <= ref_tmp156_sroa_0_0_26_r0s8;
+      ref_tmp160_sroa_0_0_26_r0s9 <= ref_tmp160_sroa_0_0_26_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_26_r0s10 <= ref_tmp156_sroa_0_0_26_r0s9;
+      ref_tmp160_sroa_0_0_26_r0s10 <= ref_tmp160_sroa_0_0_26_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_27_r0s1 <=
+      sroa_speculated5370_27_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_558[7:1], _GEN_255 | _GEN_558[0]};
     if (_GEN_10)
-      sroa_speculated5326_27_r0s2 <= sroa_speculated5326_27_r0s1;
+      sroa_speculated5370_27_r0s2 <= sroa_speculated5370_27_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_27_r0s3 <= sroa_speculated5326_27_r0s2;
+      sroa_speculated5370_27_r0s3 <= sroa_speculated5370_27_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_27_r0s4 <= sroa_speculated5326_27_r0s3;
+      sroa_speculated5370_27_r0s4 <= sroa_speculated5370_27_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_27_r0s5 <= sroa_speculated5326_27_r0s4;
+      sroa_speculated5370_27_r0s5 <= sroa_speculated5370_27_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_27_r0s6 <= |(_GEN_256[9:5]);
     if (_GEN_5)
@@ -20845,36 +20845,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_27_r0s6 <= shl7_i_i_27_r0s5 | {1'h0, _GEN_256[1:0], _GEN_254[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_27_r0s1 <=
+      conv_i_i1361_conv_i249_i_27_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[447:432]
           : {5'h0,
              ~_GEN_255,
              plan_sroa_38_0_r0[0] ? page_dout[441:432] : {page_dout[438:432], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_27_r0s2 <= conv_i_i1342_conv_i249_i_27_r0s1;
+      conv_i_i1361_conv_i249_i_27_r0s2 <= conv_i_i1361_conv_i249_i_27_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_27_r0s3 <= conv_i_i1342_conv_i249_i_27_r0s2;
+      conv_i_i1361_conv_i249_i_27_r0s3 <= conv_i_i1361_conv_i249_i_27_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_27_r0s4 <= conv_i_i1342_conv_i249_i_27_r0s3;
+      conv_i_i1361_conv_i249_i_27_r0s4 <= conv_i_i1361_conv_i249_i_27_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_27_r0s5 <= conv_i_i1342_conv_i249_i_27_r0s4;
+      conv_i_i1361_conv_i249_i_27_r0s5 <= conv_i_i1361_conv_i249_i_27_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_27_r0s6 <= conv_i_i1342_conv_i249_i_27_r0s5;
+      conv_i_i1361_conv_i249_i_27_r0s6 <= conv_i_i1361_conv_i249_i_27_r0s5;
     if (_GEN_5)
       mul_i_i_27_r0s7 <=
         {{16{_GEN_111[19]}}, _GEN_111}
-        * {{20{conv_i_i1342_conv_i249_i_27_r0s6[15]}}, conv_i_i1342_conv_i249_i_27_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_27_r0s6[15]}}, conv_i_i1361_conv_i249_i_27_r0s6};
     if (_GEN_4)
       mul_i_i_27_r0s8 <= mul_i_i_27_r0s7;
     if (_GEN_6)
-      sub_i_i2533_27_r0s6 <= _GEN_256;
+      sub_i_i2552_27_r0s6 <= _GEN_256;
     if (_GEN_5)
-      sub_i_i2533_27_r0s7 <= sub_i_i2533_27_r0s6;
+      sub_i_i2552_27_r0s7 <= sub_i_i2552_27_r0s6;
     if (_GEN_4)
-      sub_i_i2533_27_r0s8 <= sub_i_i2533_27_r0s7;
+      sub_i_i2552_27_r0s8 <= sub_i_i2552_27_r0s7;
     if (_GEN_3)
-      conv_i3642_27_r0s9 <= cmp_i_i121_i_27_r0s8 ? 11'h0 : _GEN_112[10:0];
+      conv_i3680_27_r0s9 <= cmp_i_i121_i_27_r0s8 ? 11'h0 : _GEN_112[10:0];
     if (_GEN_6)
       narrow_27_r0s6 <= 9'h1 - {_GEN_254[15:8], 1'h0};
     if (_GEN_5)
@@ -20884,9 +20884,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_27_r0s9 <= narrow_27_r0s8;
     if (_GEN_2) begin
-      add_i3645_27_r0s10 <= _GEN_113[10];
+      add_i3683_27_r0s10 <= _GEN_113[10];
       code_i_sroa_0_0_27_r0s10 <=
-        ((xor_r0s9__1 & _GEN_113[9:1]) == 9'h0 ? _GEN_113[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_113[9:1]) == 9'h0 ? _GEN_113[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_27_r0s1 <= _GEN_255;
@@ -20898,43 +20898,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_27_r0s4 <= cmp_i_i_i_i_27_r0s3;
     if (_GEN_7) begin
       or_cond106_not_27_r0s5 <= cmp_i_i_i_i_27_r0s4 & (|(_table_0_rd[439:432]));
-      conv_i_i2742_27_r0s5 <= ~(_GEN_141[27]) ? 8'hF : 8'hFF;
+      conv_i_i2761_27_r0s5 <= ~(_GEN_141[27]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_27_r0s1 <=
+      sroa_speculated5332_27_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[446:442]} : page_dout[446:439];
     if (_GEN_10)
-      sroa_speculated5288_27_r0s2 <= sroa_speculated5288_27_r0s1;
+      sroa_speculated5332_27_r0s2 <= sroa_speculated5332_27_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_27_r0s3 <= sroa_speculated5288_27_r0s2;
+      sroa_speculated5332_27_r0s3 <= sroa_speculated5332_27_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_27_r0s4 <= sroa_speculated5288_27_r0s3;
+      sroa_speculated5332_27_r0s4 <= sroa_speculated5332_27_r0s3;
     if (_GEN_7)
-      sub_i88_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated5288_27_r0s4;
+      sub_i88_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated5332_27_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_27_r0s6 <=
+      ref_tmp160_sroa_0_0_27_r0s6 <=
         or_cond106_not_27_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_27_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_27_r0s5 : not_i3593_r0s5)
           : sub_i88_i_27_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_27_r0s7 <= ref_tmp156_sroa_0_0_27_r0s6;
+      ref_tmp160_sroa_0_0_27_r0s7 <= ref_tmp160_sroa_0_0_27_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_27_r0s8 <= ref_tmp156_sroa_0_0_27_r0s7;
+      ref_tmp160_sroa_0_0_27_r0s8 <= ref_tmp160_sroa_0_0_27_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_27_r0s9 <= ref_tmp156_sroa_0_0_27_r0s8;
+      ref_tmp160_sroa_0_0_27_r0s9 <= ref_tmp160_sroa_0_0_27_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_27_r0s10 <= ref_tmp156_sroa_0_0_27_r0s9;
+      ref_tmp160_sroa_0_0_27_r0s10 <= ref_tmp160_sroa_0_0_27_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_28_r0s1 <=
+      sroa_speculated5370_28_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_559[7:1], _GEN_259 | _GEN_559[0]};
     if (_GEN_10)
-      sroa_speculated5326_28_r0s2 <= sroa_speculated5326_28_r0s1;
+      sroa_speculated5370_28_r0s2 <= sroa_speculated5370_28_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_28_r0s3 <= sroa_speculated5326_28_r0s2;
+      sroa_speculated5370_28_r0s3 <= sroa_speculated5370_28_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_28_r0s4 <= sroa_speculated5326_28_r0s3;
+      sroa_speculated5370_28_r0s4 <= sroa_speculated5370_28_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_28_r0s5 <= sroa_speculated5326_28_r0s4;
+      sroa_speculated5370_28_r0s5 <= sroa_speculated5370_28_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_28_r0s6 <= |(_GEN_260[9:5]);
     if (_GEN_5)
@@ -20954,36 +20954,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_28_r0s6 <= shl7_i_i_28_r0s5 | {1'h0, _GEN_260[1:0], _GEN_258[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_28_r0s1 <=
+      conv_i_i1361_conv_i249_i_28_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[463:448]
           : {5'h0,
              ~_GEN_259,
              plan_sroa_38_0_r0[0] ? page_dout[457:448] : {page_dout[454:448], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_28_r0s2 <= conv_i_i1342_conv_i249_i_28_r0s1;
+      conv_i_i1361_conv_i249_i_28_r0s2 <= conv_i_i1361_conv_i249_i_28_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_28_r0s3 <= conv_i_i1342_conv_i249_i_28_r0s2;
+      conv_i_i1361_conv_i249_i_28_r0s3 <= conv_i_i1361_conv_i249_i_28_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_28_r0s4 <= conv_i_i1342_conv_i249_i_28_r0s3;
+      conv_i_i1361_conv_i249_i_28_r0s4 <= conv_i_i1361_conv_i249_i_28_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_28_r0s5 <= conv_i_i1342_conv_i249_i_28_r0s4;
+      conv_i_i1361_conv_i249_i_28_r0s5 <= conv_i_i1361_conv_i249_i_28_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_28_r0s6 <= conv_i_i1342_conv_i249_i_28_r0s5;
+      conv_i_i1361_conv_i249_i_28_r0s6 <= conv_i_i1361_conv_i249_i_28_r0s5;
     if (_GEN_5)
       mul_i_i_28_r0s7 <=
         {{16{_GEN_114[19]}}, _GEN_114}
-        * {{20{conv_i_i1342_conv_i249_i_28_r0s6[15]}}, conv_i_i1342_conv_i249_i_28_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_28_r0s6[15]}}, conv_i_i1361_conv_i249_i_28_r0s6};
     if (_GEN_4)
       mul_i_i_28_r0s8 <= mul_i_i_28_r0s7;
     if (_GEN_6)
-      sub_i_i2533_28_r0s6 <= _GEN_260;
+      sub_i_i2552_28_r0s6 <= _GEN_260;
     if (_GEN_5)
-      sub_i_i2533_28_r0s7 <= sub_i_i2533_28_r0s6;
+      sub_i_i2552_28_r0s7 <= sub_i_i2552_28_r0s6;
     if (_GEN_4)
-      sub_i_i2533_28_r0s8 <= sub_i_i2533_28_r0s7;
+      sub_i_i2552_28_r0s8 <= sub_i_i2552_28_r0s7;
     if (_GEN_3)
-      conv_i3642_28_r0s9 <= cmp_i_i121_i_28_r0s8 ? 11'h0 : _GEN_115[10:0];
+      conv_i3680_28_r0s9 <= cmp_i_i121_i_28_r0s8 ? 11'h0 : _GEN_115[10:0];
     if (_GEN_6)
       narrow_28_r0s6 <= 9'h1 - {_GEN_258[15:8], 1'h0};
     if (_GEN_5)
@@ -20993,9 +20993,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_28_r0s9 <= narrow_28_r0s8;
     if (_GEN_2) begin
-      add_i3645_28_r0s10 <= _GEN_116[10];
+      add_i3683_28_r0s10 <= _GEN_116[10];
       code_i_sroa_0_0_28_r0s10 <=
-        ((xor_r0s9__1 & _GEN_116[9:1]) == 9'h0 ? _GEN_116[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_116[9:1]) == 9'h0 ? _GEN_116[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_28_r0s1 <= _GEN_259;
@@ -21007,43 +21007,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_28_r0s4 <= cmp_i_i_i_i_28_r0s3;
     if (_GEN_7) begin
       or_cond106_not_28_r0s5 <= cmp_i_i_i_i_28_r0s4 & (|(_table_0_rd[455:448]));
-      conv_i_i2742_28_r0s5 <= ~(_GEN_141[28]) ? 8'hF : 8'hFF;
+      conv_i_i2761_28_r0s5 <= ~(_GEN_141[28]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_28_r0s1 <=
+      sroa_speculated5332_28_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[462:458]} : page_dout[462:455];
     if (_GEN_10)
-      sroa_speculated5288_28_r0s2 <= sroa_speculated5288_28_r0s1;
+      sroa_speculated5332_28_r0s2 <= sroa_speculated5332_28_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_28_r0s3 <= sroa_speculated5288_28_r0s2;
+      sroa_speculated5332_28_r0s3 <= sroa_speculated5332_28_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_28_r0s4 <= sroa_speculated5288_28_r0s3;
+      sroa_speculated5332_28_r0s4 <= sroa_speculated5332_28_r0s3;
     if (_GEN_7)
-      sub_i88_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated5288_28_r0s4;
+      sub_i88_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated5332_28_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_28_r0s6 <=
+      ref_tmp160_sroa_0_0_28_r0s6 <=
         or_cond106_not_28_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_28_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_28_r0s5 : not_i3593_r0s5)
           : sub_i88_i_28_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_28_r0s7 <= ref_tmp156_sroa_0_0_28_r0s6;
+      ref_tmp160_sroa_0_0_28_r0s7 <= ref_tmp160_sroa_0_0_28_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_28_r0s8 <= ref_tmp156_sroa_0_0_28_r0s7;
+      ref_tmp160_sroa_0_0_28_r0s8 <= ref_tmp160_sroa_0_0_28_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_28_r0s9 <= ref_tmp156_sroa_0_0_28_r0s8;
+      ref_tmp160_sroa_0_0_28_r0s9 <= ref_tmp160_sroa_0_0_28_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_28_r0s10 <= ref_tmp156_sroa_0_0_28_r0s9;
+      ref_tmp160_sroa_0_0_28_r0s10 <= ref_tmp160_sroa_0_0_28_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_29_r0s1 <=
+      sroa_speculated5370_29_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_560[7:1], _GEN_263 | _GEN_560[0]};
     if (_GEN_10)
-      sroa_speculated5326_29_r0s2 <= sroa_speculated5326_29_r0s1;
+      sroa_speculated5370_29_r0s2 <= sroa_speculated5370_29_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_29_r0s3 <= sroa_speculated5326_29_r0s2;
+      sroa_speculated5370_29_r0s3 <= sroa_speculated5370_29_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_29_r0s4 <= sroa_speculated5326_29_r0s3;
+      sroa_speculated5370_29_r0s4 <= sroa_speculated5370_29_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_29_r0s5 <= sroa_speculated5326_29_r0s4;
+      sroa_speculated5370_29_r0s5 <= sroa_speculated5370_29_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_29_r0s6 <= |(_GEN_264[9:5]);
     if (_GEN_5)
@@ -21063,36 +21063,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_29_r0s6 <= shl7_i_i_29_r0s5 | {1'h0, _GEN_264[1:0], _GEN_262[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_29_r0s1 <=
+      conv_i_i1361_conv_i249_i_29_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[479:464]
           : {5'h0,
              ~_GEN_263,
              plan_sroa_38_0_r0[0] ? page_dout[473:464] : {page_dout[470:464], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_29_r0s2 <= conv_i_i1342_conv_i249_i_29_r0s1;
+      conv_i_i1361_conv_i249_i_29_r0s2 <= conv_i_i1361_conv_i249_i_29_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_29_r0s3 <= conv_i_i1342_conv_i249_i_29_r0s2;
+      conv_i_i1361_conv_i249_i_29_r0s3 <= conv_i_i1361_conv_i249_i_29_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_29_r0s4 <= conv_i_i1342_conv_i249_i_29_r0s3;
+      conv_i_i1361_conv_i249_i_29_r0s4 <= conv_i_i1361_conv_i249_i_29_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_29_r0s5 <= conv_i_i1342_conv_i249_i_29_r0s4;
+      conv_i_i1361_conv_i249_i_29_r0s5 <= conv_i_i1361_conv_i249_i_29_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_29_r0s6 <= conv_i_i1342_conv_i249_i_29_r0s5;
+      conv_i_i1361_conv_i249_i_29_r0s6 <= conv_i_i1361_conv_i249_i_29_r0s5;
     if (_GEN_5)
       mul_i_i_29_r0s7 <=
         {{16{_GEN_117[19]}}, _GEN_117}
-        * {{20{conv_i_i1342_conv_i249_i_29_r0s6[15]}}, conv_i_i1342_conv_i249_i_29_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_29_r0s6[15]}}, conv_i_i1361_conv_i249_i_29_r0s6};
     if (_GEN_4)
       mul_i_i_29_r0s8 <= mul_i_i_29_r0s7;
     if (_GEN_6)
-      sub_i_i2533_29_r0s6 <= _GEN_264;
+      sub_i_i2552_29_r0s6 <= _GEN_264;
     if (_GEN_5)
-      sub_i_i2533_29_r0s7 <= sub_i_i2533_29_r0s6;
+      sub_i_i2552_29_r0s7 <= sub_i_i2552_29_r0s6;
     if (_GEN_4)
-      sub_i_i2533_29_r0s8 <= sub_i_i2533_29_r0s7;
+      sub_i_i2552_29_r0s8 <= sub_i_i2552_29_r0s7;
     if (_GEN_3)
-      conv_i3642_29_r0s9 <= cmp_i_i121_i_29_r0s8 ? 11'h0 : _GEN_118[10:0];
+      conv_i3680_29_r0s9 <= cmp_i_i121_i_29_r0s8 ? 11'h0 : _GEN_118[10:0];
     if (_GEN_6)
       narrow_29_r0s6 <= 9'h1 - {_GEN_262[15:8], 1'h0};
     if (_GEN_5)
@@ -21102,9 +21102,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_29_r0s9 <= narrow_29_r0s8;
     if (_GEN_2) begin
-      add_i3645_29_r0s10 <= _GEN_119[10];
+      add_i3683_29_r0s10 <= _GEN_119[10];
       code_i_sroa_0_0_29_r0s10 <=
-        ((xor_r0s9__1 & _GEN_119[9:1]) == 9'h0 ? _GEN_119[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_119[9:1]) == 9'h0 ? _GEN_119[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_29_r0s1 <= _GEN_263;
@@ -21116,43 +21116,43 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_29_r0s4 <= cmp_i_i_i_i_29_r0s3;
     if (_GEN_7) begin
       or_cond106_not_29_r0s5 <= cmp_i_i_i_i_29_r0s4 & (|(_table_0_rd[471:464]));
-      conv_i_i2742_29_r0s5 <= ~(_GEN_141[29]) ? 8'hF : 8'hFF;
+      conv_i_i2761_29_r0s5 <= ~(_GEN_141[29]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_29_r0s1 <=
+      sroa_speculated5332_29_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[478:474]} : page_dout[478:471];
     if (_GEN_10)
-      sroa_speculated5288_29_r0s2 <= sroa_speculated5288_29_r0s1;
+      sroa_speculated5332_29_r0s2 <= sroa_speculated5332_29_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_29_r0s3 <= sroa_speculated5288_29_r0s2;
+      sroa_speculated5332_29_r0s3 <= sroa_speculated5332_29_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_29_r0s4 <= sroa_speculated5288_29_r0s3;
+      sroa_speculated5332_29_r0s4 <= sroa_speculated5332_29_r0s3;
     if (_GEN_7)
-      sub_i88_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated5288_29_r0s4;
+      sub_i88_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated5332_29_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_29_r0s6 <=
+      ref_tmp160_sroa_0_0_29_r0s6 <=
         or_cond106_not_29_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_29_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_29_r0s5 : not_i3593_r0s5)
           : sub_i88_i_29_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_29_r0s7 <= ref_tmp156_sroa_0_0_29_r0s6;
+      ref_tmp160_sroa_0_0_29_r0s7 <= ref_tmp160_sroa_0_0_29_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_29_r0s8 <= ref_tmp156_sroa_0_0_29_r0s7;
+      ref_tmp160_sroa_0_0_29_r0s8 <= ref_tmp160_sroa_0_0_29_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_29_r0s9 <= ref_tmp156_sroa_0_0_29_r0s8;
+      ref_tmp160_sroa_0_0_29_r0s9 <= ref_tmp160_sroa_0_0_29_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_29_r0s10 <= ref_tmp156_sroa_0_0_29_r0s9;
+      ref_tmp160_sroa_0_0_29_r0s10 <= ref_tmp160_sroa_0_0_29_r0s9;
     if (_GEN_11)
-      sroa_speculated5326_30_r0s1 <=
+      sroa_speculated5370_30_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_561[7:1], _GEN_267 | _GEN_561[0]};
     if (_GEN_10)
-      sroa_speculated5326_30_r0s2 <= sroa_speculated5326_30_r0s1;
+      sroa_speculated5370_30_r0s2 <= sroa_speculated5370_30_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_30_r0s3 <= sroa_speculated5326_30_r0s2;
+      sroa_speculated5370_30_r0s3 <= sroa_speculated5370_30_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_30_r0s4 <= sroa_speculated5326_30_r0s3;
+      sroa_speculated5370_30_r0s4 <= sroa_speculated5370_30_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_30_r0s5 <= sroa_speculated5326_30_r0s4;
+      sroa_speculated5370_30_r0s5 <= sroa_speculated5370_30_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_30_r0s6 <= |(_GEN_268[9:5]);
     if (_GEN_5)
@@ -21172,36 +21172,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_30_r0s6 <= shl7_i_i_30_r0s5 | {1'h0, _GEN_268[1:0], _GEN_266[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_30_r0s1 <=
+      conv_i_i1361_conv_i249_i_30_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[495:480]
           : {5'h0,
              ~_GEN_267,
              plan_sroa_38_0_r0[0] ? page_dout[489:480] : {page_dout[486:480], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_30_r0s2 <= conv_i_i1342_conv_i249_i_30_r0s1;
+      conv_i_i1361_conv_i249_i_30_r0s2 <= conv_i_i1361_conv_i249_i_30_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_30_r0s3 <= conv_i_i1342_conv_i249_i_30_r0s2;
+      conv_i_i1361_conv_i249_i_30_r0s3 <= conv_i_i1361_conv_i249_i_30_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_30_r0s4 <= conv_i_i1342_conv_i249_i_30_r0s3;
+      conv_i_i1361_conv_i249_i_30_r0s4 <= conv_i_i1361_conv_i249_i_30_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_30_r0s5 <= conv_i_i1342_conv_i249_i_30_r0s4;
+      conv_i_i1361_conv_i249_i_30_r0s5 <= conv_i_i1361_conv_i249_i_30_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_30_r0s6 <= conv_i_i1342_conv_i249_i_30_r0s5;
+      conv_i_i1361_conv_i249_i_30_r0s6 <= conv_i_i1361_conv_i249_i_30_r0s5;
     if (_GEN_5)
       mul_i_i_30_r0s7 <=
         {{16{_GEN_120[19]}}, _GEN_120}
-        * {{20{conv_i_i1342_conv_i249_i_30_r0s6[15]}}, conv_i_i1342_conv_i249_i_30_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_30_r0s6[15]}}, conv_i_i1361_conv_i249_i_30_r0s6};
     if (_GEN_4)
       mul_i_i_30_r0s8 <= mul_i_i_30_r0s7;
     if (_GEN_6)
-      sub_i_i2533_30_r0s6 <= _GEN_268;
+      sub_i_i2552_30_r0s6 <= _GEN_268;
     if (_GEN_5)
-      sub_i_i2533_30_r0s7 <= sub_i_i2533_30_r0s6;
+      sub_i_i2552_30_r0s7 <= sub_i_i2552_30_r0s6;
     if (_GEN_4)
-      sub_i_i2533_30_r0s8 <= sub_i_i2533_30_r0s7;
+      sub_i_i2552_30_r0s8 <= sub_i_i2552_30_r0s7;
     if (_GEN_3)
-      conv_i3642_30_r0s9 <= cmp_i_i121_i_30_r0s8 ? 11'h0 : _GEN_121[10:0];
+      conv_i3680_30_r0s9 <= cmp_i_i121_i_30_r0s8 ? 11'h0 : _GEN_121[10:0];
     if (_GEN_6)
       narrow_30_r0s6 <= 9'h1 - {_GEN_266[15:8], 1'h0};
     if (_GEN_5)
@@ -21211,9 +21211,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_30_r0s9 <= narrow_30_r0s8;
     if (_GEN_2) begin
-      add_i3645_30_r0s10 <= _GEN_122[10];
+      add_i3683_30_r0s10 <= _GEN_122[10];
       code_i_sroa_0_0_30_r0s10 <=
-        ((xor_r0s9__1 & _GEN_122[9:1]) == 9'h0 ? _GEN_122[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_122[9:1]) == 9'h0 ? _GEN_122[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       cmp_i_i_i_i_30_r0s1 <= _GEN_267;
@@ -21225,32 +21225,32 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_30_r0s4 <= cmp_i_i_i_i_30_r0s3;
     if (_GEN_7) begin
       or_cond106_not_30_r0s5 <= cmp_i_i_i_i_30_r0s4 & (|(_table_0_rd[487:480]));
-      conv_i_i2742_30_r0s5 <= ~(_GEN_141[30]) ? 8'hF : 8'hFF;
+      conv_i_i2761_30_r0s5 <= ~(_GEN_141[30]) ? 8'hF : 8'hFF;
     end
     if (_GEN_11)
-      sroa_speculated5288_30_r0s1 <=
+      sroa_speculated5332_30_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[494:490]} : page_dout[494:487];
     if (_GEN_10)
-      sroa_speculated5288_30_r0s2 <= sroa_speculated5288_30_r0s1;
+      sroa_speculated5332_30_r0s2 <= sroa_speculated5332_30_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_30_r0s3 <= sroa_speculated5288_30_r0s2;
+      sroa_speculated5332_30_r0s3 <= sroa_speculated5332_30_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_30_r0s4 <= sroa_speculated5288_30_r0s3;
+      sroa_speculated5332_30_r0s4 <= sroa_speculated5332_30_r0s3;
     if (_GEN_7)
-      sub_i88_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated5288_30_r0s4;
+      sub_i88_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated5332_30_r0s4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_30_r0s6 <=
+      ref_tmp160_sroa_0_0_30_r0s6 <=
         or_cond106_not_30_r0s5
-          ? (plan_sroa_66_0_r0s5[0] ? conv_i_i2742_30_r0s5 : not_i3555_r0s5)
+          ? (plan_sroa_66_0_r0s5 ? conv_i_i2761_30_r0s5 : not_i3593_r0s5)
           : sub_i88_i_30_r0s5;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_30_r0s7 <= ref_tmp156_sroa_0_0_30_r0s6;
+      ref_tmp160_sroa_0_0_30_r0s7 <= ref_tmp160_sroa_0_0_30_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_30_r0s8 <= ref_tmp156_sroa_0_0_30_r0s7;
+      ref_tmp160_sroa_0_0_30_r0s8 <= ref_tmp160_sroa_0_0_30_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_30_r0s9 <= ref_tmp156_sroa_0_0_30_r0s8;
+      ref_tmp160_sroa_0_0_30_r0s9 <= ref_tmp160_sroa_0_0_30_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_30_r0s10 <= ref_tmp156_sroa_0_0_30_r0s9;
+      ref_tmp160_sroa_0_0_30_r0s10 <= ref_tmp160_sroa_0_0_30_r0s9;
     if (_GEN_11)
       and_r0s1__4 <= ~_GEN_127 & ~_GEN_126;
     if (_GEN_10)
@@ -21272,16 +21272,16 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_2)
       and_r0s10__2 <= and_r0s9__2;
     if (_GEN_11)
-      sroa_speculated5326_31_r0s1 <=
+      sroa_speculated5370_31_r0s1 <=
         plan_sroa_29_0_r0 ? page_dout[519:512] : {_GEN_562[7:1], _GEN_271 | _GEN_562[0]};
     if (_GEN_10)
-      sroa_speculated5326_31_r0s2 <= sroa_speculated5326_31_r0s1;
+      sroa_speculated5370_31_r0s2 <= sroa_speculated5370_31_r0s1;
     if (_GEN_9)
-      sroa_speculated5326_31_r0s3 <= sroa_speculated5326_31_r0s2;
+      sroa_speculated5370_31_r0s3 <= sroa_speculated5370_31_r0s2;
     if (_GEN_8)
-      sroa_speculated5326_31_r0s4 <= sroa_speculated5326_31_r0s3;
+      sroa_speculated5370_31_r0s4 <= sroa_speculated5370_31_r0s3;
     if (_GEN_7)
-      sroa_speculated5326_31_r0s5 <= sroa_speculated5326_31_r0s4;
+      sroa_speculated5370_31_r0s5 <= sroa_speculated5370_31_r0s4;
     if (_GEN_6)
       cmp_i_i121_i_31_r0s6 <= |(_GEN_272[9:5]);
     if (_GEN_5)
@@ -21301,36 +21301,36 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_6)
       or_i394_i_31_r0s6 <= shl7_i_i_31_r0s5 | {1'h0, _GEN_272[1:0], _GEN_270[2:0]};
     if (_GEN_11)
-      conv_i_i1342_conv_i249_i_31_r0s1 <=
+      conv_i_i1361_conv_i249_i_31_r0s1 <=
         plan_sroa_29_0_r0
           ? page_dout[511:496]
           : {5'h0,
              ~_GEN_271,
              plan_sroa_38_0_r0[0] ? page_dout[505:496] : {page_dout[502:496], 3'h0}};
     if (_GEN_10)
-      conv_i_i1342_conv_i249_i_31_r0s2 <= conv_i_i1342_conv_i249_i_31_r0s1;
+      conv_i_i1361_conv_i249_i_31_r0s2 <= conv_i_i1361_conv_i249_i_31_r0s1;
     if (_GEN_9)
-      conv_i_i1342_conv_i249_i_31_r0s3 <= conv_i_i1342_conv_i249_i_31_r0s2;
+      conv_i_i1361_conv_i249_i_31_r0s3 <= conv_i_i1361_conv_i249_i_31_r0s2;
     if (_GEN_8)
-      conv_i_i1342_conv_i249_i_31_r0s4 <= conv_i_i1342_conv_i249_i_31_r0s3;
+      conv_i_i1361_conv_i249_i_31_r0s4 <= conv_i_i1361_conv_i249_i_31_r0s3;
     if (_GEN_7)
-      conv_i_i1342_conv_i249_i_31_r0s5 <= conv_i_i1342_conv_i249_i_31_r0s4;
+      conv_i_i1361_conv_i249_i_31_r0s5 <= conv_i_i1361_conv_i249_i_31_r0s4;
     if (_GEN_6)
-      conv_i_i1342_conv_i249_i_31_r0s6 <= conv_i_i1342_conv_i249_i_31_r0s5;
+      conv_i_i1361_conv_i249_i_31_r0s6 <= conv_i_i1361_conv_i249_i_31_r0s5;
     if (_GEN_5)
       mul_i_i_31_r0s7 <=
         {{16{_GEN_123[19]}}, _GEN_123}
-        * {{20{conv_i_i1342_conv_i249_i_31_r0s6[15]}}, conv_i_i1342_conv_i249_i_31_r0s6};
+        * {{20{conv_i_i1361_conv_i249_i_31_r0s6[15]}}, conv_i_i1361_conv_i249_i_31_r0s6};
     if (_GEN_4)
       mul_i_i_31_r0s8 <= mul_i_i_31_r0s7;
     if (_GEN_6)
-      sub_i_i2533_31_r0s6 <= _GEN_272;
+      sub_i_i2552_31_r0s6 <= _GEN_272;
     if (_GEN_5)
-      sub_i_i2533_31_r0s7 <= sub_i_i2533_31_r0s6;
+      sub_i_i2552_31_r0s7 <= sub_i_i2552_31_r0s6;
     if (_GEN_4)
-      sub_i_i2533_31_r0s8 <= sub_i_i2533_31_r0s7;
+      sub_i_i2552_31_r0s8 <= sub_i_i2552_31_r0s7;
     if (_GEN_3)
-      conv_i3642_31_r0s9 <= cmp_i_i121_i_31_r0s8 ? 11'h0 : _GEN_124[10:0];
+      conv_i3680_31_r0s9 <= cmp_i_i121_i_31_r0s8 ? 11'h0 : _GEN_124[10:0];
     if (_GEN_6)
       narrow_31_r0s6 <= 9'h1 - {_GEN_270[15:8], 1'h0};
     if (_GEN_5)
@@ -21340,9 +21340,9 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_3)
       narrow_31_r0s9 <= narrow_31_r0s8;
     if (_GEN_2) begin
-      add_i3645_31_r0s10 <= _GEN_125[10];
+      add_i3683_31_r0s10 <= _GEN_125[10];
       code_i_sroa_0_0_31_r0s10 <=
-        ((xor_r0s9__1 & _GEN_125[9:1]) == 9'h0 ? _GEN_125[8:1] : 8'hFF) & v57_r0s9;
+        ((xor_r0s9__1 & _GEN_125[9:1]) == 9'h0 ? _GEN_125[8:1] : 8'hFF) & v58_r0s9;
     end
     if (_GEN_11)
       xor_r0s1__2 <= ~(plan_sroa_38_0_r0[0]);
@@ -21364,19 +21364,19 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       cmp_i_i_i_i_31_r0s4 <= cmp_i_i_i_i_31_r0s3;
     if (_GEN_7) begin
       or_cond106_not_31_r0s5 <= cmp_i_i_i_i_31_r0s4 & (|(_table_0_rd[503:496]));
-      conv_i_i2742_31_r0s5 <= _GEN_141[31] ? 8'hFF : 8'hF;
+      conv_i_i2761_31_r0s5 <= _GEN_141[31] ? 8'hFF : 8'hF;
     end
     if (_GEN_11)
-      sroa_speculated5288_31_r0s1 <=
+      sroa_speculated5332_31_r0s1 <=
         plan_sroa_38_0_r0[0] ? {3'h0, page_dout[510:506]} : page_dout[510:503];
     if (_GEN_10)
-      sroa_speculated5288_31_r0s2 <= sroa_speculated5288_31_r0s1;
+      sroa_speculated5332_31_r0s2 <= sroa_speculated5332_31_r0s1;
     if (_GEN_9)
-      sroa_speculated5288_31_r0s3 <= sroa_speculated5288_31_r0s2;
+      sroa_speculated5332_31_r0s3 <= sroa_speculated5332_31_r0s2;
     if (_GEN_8)
-      sroa_speculated5288_31_r0s4 <= sroa_speculated5288_31_r0s3;
+      sroa_speculated5332_31_r0s4 <= sroa_speculated5332_31_r0s3;
     if (_GEN_7)
-      sub_i88_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated5288_31_r0s4;
+      sub_i88_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated5332_31_r0s4;
     if (_GEN_6)
       select_r0s6__1 <=
         xor_r0s5__2
@@ -21391,25 +21391,25 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_2)
       select_r0s10__1 <= select_r0s9__1;
     if (_GEN_11)
-      cmp_i550_r0s1 <= _GEN_127;
+      cmp_i562_r0s1 <= _GEN_127;
     if (_GEN_10)
-      cmp_i550_r0s2 <= cmp_i550_r0s1;
+      cmp_i562_r0s2 <= cmp_i562_r0s1;
     if (_GEN_9)
-      cmp_i550_r0s3 <= cmp_i550_r0s2;
+      cmp_i562_r0s3 <= cmp_i562_r0s2;
     if (_GEN_8)
-      cmp_i550_r0s4 <= cmp_i550_r0s3;
+      cmp_i562_r0s4 <= cmp_i562_r0s3;
     if (_GEN_7)
-      cmp_i550_r0s5 <= cmp_i550_r0s4;
+      cmp_i562_r0s5 <= cmp_i562_r0s4;
     if (_GEN_6)
-      cmp_i550_r0s6 <= cmp_i550_r0s5;
+      cmp_i562_r0s6 <= cmp_i562_r0s5;
     if (_GEN_5)
-      cmp_i550_r0s7 <= cmp_i550_r0s6;
+      cmp_i562_r0s7 <= cmp_i562_r0s6;
     if (_GEN_4)
-      cmp_i550_r0s8 <= cmp_i550_r0s7;
+      cmp_i562_r0s8 <= cmp_i562_r0s7;
     if (_GEN_3)
-      cmp_i550_r0s9 <= cmp_i550_r0s8;
+      cmp_i562_r0s9 <= cmp_i562_r0s8;
     if (_GEN_2)
-      cmp_i550_r0s10 <= cmp_i550_r0s9;
+      cmp_i562_r0s10 <= cmp_i562_r0s9;
     if (_GEN_11)
       optional3_r0s1 <= optional3_dout;
     if (_GEN_10)
@@ -21431,8 +21431,8 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_2)
       optional3_r0s10 <= optional3_r0s9;
     if (_GEN_1)
-      ref_tmp170_sroa_0_0114_r0s11 <=
-        cmp_i599_r0s10 | ~cmp_i550_r0s10 ? _GEN_595 : optional3_r0s10;
+      ref_tmp174_sroa_0_0114_r0s11 <=
+        cmp_i611_r0s10 | ~cmp_i562_r0s10 ? _GEN_595 : optional3_r0s10;
     if (_GEN_0)
       piece_sroa_0_04663_r0s12 <=
         or_r0s11__1
@@ -21440,7 +21440,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
                ? {480'h0, tiles_in_r0s11}
                : or_r0s11__2
                    ? {select_r0s11, rows_r0s11[7:0]}
-                   : ref_tmp170_sroa_0_0114_r0s11)
+                   : ref_tmp174_sroa_0_0114_r0s11)
           : 512'h0;
     if (_GEN_6)
       place_sroa_0_0_r0s6 <= place_sroa_0_0_r0;
@@ -21457,21 +21457,21 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_0)
       place_sroa_0_0_r0s12 <= place_sroa_0_0_r0s11;
     if (_GEN_6)
-      add_i43924665_r0s6 <= _GEN_143;
+      add_i44304665_r0s6 <= _GEN_143;
     if (_GEN_5)
-      add_i43924665_r0s7 <= add_i43924665_r0s6;
+      add_i44304665_r0s7 <= add_i44304665_r0s6;
     if (_GEN_4)
-      add_i43924665_r0s8 <= add_i43924665_r0s7;
+      add_i44304665_r0s8 <= add_i44304665_r0s7;
     if (_GEN_3)
-      add_i43924665_r0s9 <= add_i43924665_r0s8;
+      add_i44304665_r0s9 <= add_i44304665_r0s8;
     if (_GEN_2)
-      add_i43924665_r0s10 <= add_i43924665_r0s9;
+      add_i44304665_r0s10 <= add_i44304665_r0s9;
     if (_GEN_1)
-      add_i43924665_r0s11 <= add_i43924665_r0s10;
+      add_i44304665_r0s11 <= add_i44304665_r0s10;
     if (_GEN_0)
-      add_i43924665_r0s12 <= add_i43924665_r0s11;
+      add_i44304665_r0s12 <= add_i44304665_r0s11;
     if (_GEN_11)
-      and_r0s1__5 <= ~_GEN_13 & ~first_0_r0 & plan_sroa_66_0_r0[0] & _GEN_131;
+      and_r0s1__5 <= ~_GEN_13 & ~first_0_r0 & plan_sroa_66_0_r0 & _GEN_131;
     if (_GEN_10)
       and_r0s2__5 <= and_r0s1__5;
     if (_GEN_9)
@@ -21535,52 +21535,52 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_2)
       and_r0s10__4 <= and_r0s9__4;
     if (_GEN_6)
-      ref_tmp156_sroa_0_0_31_r0s6 <= _GEN_274;
+      ref_tmp160_sroa_0_0_31_r0s6 <= _GEN_274;
     if (_GEN_5)
-      ref_tmp156_sroa_0_0_31_r0s7 <= ref_tmp156_sroa_0_0_31_r0s6;
+      ref_tmp160_sroa_0_0_31_r0s7 <= ref_tmp160_sroa_0_0_31_r0s6;
     if (_GEN_4)
-      ref_tmp156_sroa_0_0_31_r0s8 <= ref_tmp156_sroa_0_0_31_r0s7;
+      ref_tmp160_sroa_0_0_31_r0s8 <= ref_tmp160_sroa_0_0_31_r0s7;
     if (_GEN_3)
-      ref_tmp156_sroa_0_0_31_r0s9 <= ref_tmp156_sroa_0_0_31_r0s8;
+      ref_tmp160_sroa_0_0_31_r0s9 <= ref_tmp160_sroa_0_0_31_r0s8;
     if (_GEN_2)
-      ref_tmp156_sroa_0_0_31_r0s10 <= ref_tmp156_sroa_0_0_31_r0s9;
+      ref_tmp160_sroa_0_0_31_r0s10 <= ref_tmp160_sroa_0_0_31_r0s9;
     if (_GEN_1)
       symbols_sroa_0_04650_r0s11 <=
         or_r0s10__4 & and_r0s10__4
-          ? {~cmp_i599_r0s10 & cmp_i550_r0s10 | and_r0s10__2
+          ? {~cmp_i611_r0s10 & cmp_i562_r0s10 | and_r0s10__2
                ? _GEN_273
-               : ref_tmp156_sroa_0_0_31_r0s10,
-             xor_r0s10 ? _GEN_269 : ref_tmp156_sroa_0_0_30_r0s10,
-             xor_r0s10 ? _GEN_265 : ref_tmp156_sroa_0_0_29_r0s10,
-             xor_r0s10 ? _GEN_261 : ref_tmp156_sroa_0_0_28_r0s10,
-             xor_r0s10 ? _GEN_257 : ref_tmp156_sroa_0_0_27_r0s10,
-             xor_r0s10 ? _GEN_253 : ref_tmp156_sroa_0_0_26_r0s10,
-             xor_r0s10 ? _GEN_249 : ref_tmp156_sroa_0_0_25_r0s10,
-             xor_r0s10 ? _GEN_245 : ref_tmp156_sroa_0_0_24_r0s10,
-             xor_r0s10 ? _GEN_241 : ref_tmp156_sroa_0_0_23_r0s10,
-             xor_r0s10 ? _GEN_237 : ref_tmp156_sroa_0_0_22_r0s10,
-             xor_r0s10 ? _GEN_233 : ref_tmp156_sroa_0_0_21_r0s10,
-             xor_r0s10 ? _GEN_229 : ref_tmp156_sroa_0_0_20_r0s10,
-             xor_r0s10 ? _GEN_225 : ref_tmp156_sroa_0_0_19_r0s10,
-             xor_r0s10 ? _GEN_221 : ref_tmp156_sroa_0_0_18_r0s10,
-             xor_r0s10 ? _GEN_217 : ref_tmp156_sroa_0_0_17_r0s10,
-             xor_r0s10 ? _GEN_213 : ref_tmp156_sroa_0_0_16_r0s10,
-             xor_r0s10 ? _GEN_209 : ref_tmp156_sroa_0_0_15_r0s10,
-             xor_r0s10 ? _GEN_205 : ref_tmp156_sroa_0_0_14_r0s10,
-             xor_r0s10 ? _GEN_201 : ref_tmp156_sroa_0_0_13_r0s10,
-             xor_r0s10 ? _GEN_197 : ref_tmp156_sroa_0_0_12_r0s10,
-             xor_r0s10 ? _GEN_193 : ref_tmp156_sroa_0_0_11_r0s10,
-             xor_r0s10 ? _GEN_189 : ref_tmp156_sroa_0_0_10_r0s10,
-             xor_r0s10 ? _GEN_185 : ref_tmp156_sroa_0_0_9_r0s10,
-             xor_r0s10 ? _GEN_181 : ref_tmp156_sroa_0_0_8_r0s10,
-             xor_r0s10 ? _GEN_177 : ref_tmp156_sroa_0_0_7_r0s10,
-             xor_r0s10 ? _GEN_173 : ref_tmp156_sroa_0_0_6_r0s10,
-             xor_r0s10 ? _GEN_169 : ref_tmp156_sroa_0_0_5_r0s10,
-             xor_r0s10 ? _GEN_165 : ref_tmp156_sroa_0_0_4_r0s10,
-             xor_r0s10 ? _GEN_161 : ref_tmp156_sroa_0_0_3_r0s10,
-             xor_r0s10 ? _GEN_157 : ref_tmp156_sroa_0_0_2_r0s10,
-             xor_r0s10 ? _GEN_153 : ref_tmp156_sroa_0_0_1_r0s10,
-             xor_r0s10 ? _GEN_149 : ref_tmp156_sroa_0_0_r0s10}
+               : ref_tmp160_sroa_0_0_31_r0s10,
+             xor_r0s10 ? _GEN_269 : ref_tmp160_sroa_0_0_30_r0s10,
+             xor_r0s10 ? _GEN_265 : ref_tmp160_sroa_0_0_29_r0s10,
+             xor_r0s10 ? _GEN_261 : ref_tmp160_sroa_0_0_28_r0s10,
+             xor_r0s10 ? _GEN_257 : ref_tmp160_sroa_0_0_27_r0s10,
+             xor_r0s10 ? _GEN_253 : ref_tmp160_sroa_0_0_26_r0s10,
+             xor_r0s10 ? _GEN_249 : ref_tmp160_sroa_0_0_25_r0s10,
+             xor_r0s10 ? _GEN_245 : ref_tmp160_sroa_0_0_24_r0s10,
+             xor_r0s10 ? _GEN_241 : ref_tmp160_sroa_0_0_23_r0s10,
+             xor_r0s10 ? _GEN_237 : ref_tmp160_sroa_0_0_22_r0s10,
+             xor_r0s10 ? _GEN_233 : ref_tmp160_sroa_0_0_21_r0s10,
+             xor_r0s10 ? _GEN_229 : ref_tmp160_sroa_0_0_20_r0s10,
+             xor_r0s10 ? _GEN_225 : ref_tmp160_sroa_0_0_19_r0s10,
+             xor_r0s10 ? _GEN_221 : ref_tmp160_sroa_0_0_18_r0s10,
+             xor_r0s10 ? _GEN_217 : ref_tmp160_sroa_0_0_17_r0s10,
+             xor_r0s10 ? _GEN_213 : ref_tmp160_sroa_0_0_16_r0s10,
+             xor_r0s10 ? _GEN_209 : ref_tmp160_sroa_0_0_15_r0s10,
+             xor_r0s10 ? _GEN_205 : ref_tmp160_sroa_0_0_14_r0s10,
+             xor_r0s10 ? _GEN_201 : ref_tmp160_sroa_0_0_13_r0s10,
+             xor_r0s10 ? _GEN_197 : ref_tmp160_sroa_0_0_12_r0s10,
+             xor_r0s10 ? _GEN_193 : ref_tmp160_sroa_0_0_11_r0s10,
+             xor_r0s10 ? _GEN_189 : ref_tmp160_sroa_0_0_10_r0s10,
+             xor_r0s10 ? _GEN_185 : ref_tmp160_sroa_0_0_9_r0s10,
+             xor_r0s10 ? _GEN_181 : ref_tmp160_sroa_0_0_8_r0s10,
+             xor_r0s10 ? _GEN_177 : ref_tmp160_sroa_0_0_7_r0s10,
+             xor_r0s10 ? _GEN_173 : ref_tmp160_sroa_0_0_6_r0s10,
+             xor_r0s10 ? _GEN_169 : ref_tmp160_sroa_0_0_5_r0s10,
+             xor_r0s10 ? _GEN_165 : ref_tmp160_sroa_0_0_4_r0s10,
+             xor_r0s10 ? _GEN_161 : ref_tmp160_sroa_0_0_3_r0s10,
+             xor_r0s10 ? _GEN_157 : ref_tmp160_sroa_0_0_2_r0s10,
+             xor_r0s10 ? _GEN_153 : ref_tmp160_sroa_0_0_1_r0s10,
+             xor_r0s10 ? _GEN_149 : ref_tmp160_sroa_0_0_r0s10}
           : 256'h0;
     if (_GEN_0)
       symbols_sroa_0_04650_r0s12 <= symbols_sroa_0_04650_r0s11;
@@ -21602,29 +21602,29 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_0)
       symbols_sroa_6_04649_r0s12 <= symbols_sroa_6_04649_r0s11;
     if (_GEN_11)
-      loadedv218_r0s1 <= _GEN_275;
+      loadedv222_r0s1 <= _GEN_275;
     if (_GEN_10)
-      loadedv218_r0s2 <= loadedv218_r0s1;
+      loadedv222_r0s2 <= loadedv222_r0s1;
     if (_GEN_9)
-      loadedv218_r0s3 <= loadedv218_r0s2;
+      loadedv222_r0s3 <= loadedv222_r0s2;
     if (_GEN_8)
-      loadedv218_r0s4 <= loadedv218_r0s3;
+      loadedv222_r0s4 <= loadedv222_r0s3;
     if (_GEN_7)
-      loadedv218_r0s5 <= loadedv218_r0s4;
+      loadedv222_r0s5 <= loadedv222_r0s4;
     if (_GEN_6)
-      loadedv218_r0s6 <= loadedv218_r0s5;
+      loadedv222_r0s6 <= loadedv222_r0s5;
     if (_GEN_5)
-      loadedv218_r0s7 <= loadedv218_r0s6;
+      loadedv222_r0s7 <= loadedv222_r0s6;
     if (_GEN_4)
-      loadedv218_r0s8 <= loadedv218_r0s7;
+      loadedv222_r0s8 <= loadedv222_r0s7;
     if (_GEN_3)
-      loadedv218_r0s9 <= loadedv218_r0s8;
+      loadedv222_r0s9 <= loadedv222_r0s8;
     if (_GEN_2)
-      loadedv218_r0s10 <= loadedv218_r0s9;
+      loadedv222_r0s10 <= loadedv222_r0s9;
     if (_GEN_1)
-      loadedv218_r0s11 <= loadedv218_r0s10;
+      loadedv222_r0s11 <= loadedv222_r0s10;
     if (_GEN_0)
-      loadedv218_r0s12 <= loadedv218_r0s11;
+      loadedv222_r0s12 <= loadedv222_r0s11;
     if (_GEN_11)
       first_0_r0s1 <= first_0_r0;
     if (_GEN_10)
@@ -27134,7 +27134,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_0)
       raw_crc_sroa_0_1_r0s12 <= raw_crc_sroa_0_1_r0s11;
     if (_GEN_516)
-      raw_crc_sroa_0_0_r0 <= ~started | loadedv218_r0s2 ? 32'h0 : _GEN_515;
+      raw_crc_sroa_0_0_r0 <= ~started | loadedv222_r0s2 ? 32'h0 : _GEN_515;
     if (_GEN_11)
       plan_sroa_47_0_r0s1 <= plan_sroa_47_0_r0;
     if (_GEN_522)
@@ -27147,7 +27147,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_10) begin
       or_r0s2__4 <= _GEN_520;
       and_r0s2__7 <= _GEN_518;
-      cmp_i1763_r0s2 <= _GEN_517;
+      cmp_i1782_r0s2 <= _GEN_517;
     end
     if (_GEN_516)
       at_sroa_11_0_r0 <=
@@ -27166,7 +27166,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_11)
       plan_sroa_43_0_r0s1 <= plan_sroa_43_0_r0;
     if (_GEN_10)
-      cmp_i1812_r0s2 <= (plan_sroa_43_0_r0s1[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
+      cmp_i1831_r0s2 <= (plan_sroa_43_0_r0s1[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
     if (_GEN_516) begin
       at_sroa_22_0_r0 <=
         _GEN_524
@@ -27188,12 +27188,12 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     if (_GEN_10)
       plan_sroa_45_0_r0s2 <= plan_sroa_45_0_r0s1;
     if (_GEN_9)
-      add_i1731_r0s3 <= _GEN_525 ? plan_sroa_45_0_r0s2 : 8'h0;
+      add_i1750_r0s3 <= _GEN_525 ? plan_sroa_45_0_r0s2 : 8'h0;
     if (~started | _GEN_8)
       at_sroa_35_0_r0 <=
-        ~started | loadedv218_r0s3 | first_0_r0s3
+        ~started | loadedv222_r0s3 | first_0_r0s3
           ? 8'h0
-          : or_r0s3__3 & and_r0s3__7 ? at_sroa_35_0_r0 + add_i1731_r0s3 : at_sroa_35_0_r0;
+          : or_r0s3__3 & and_r0s3__7 ? at_sroa_35_0_r0 + add_i1750_r0s3 : at_sroa_35_0_r0;
     if (_GEN_527)
       left_sroa_0_0_r0 <=
         _GEN_526
@@ -27207,7 +27207,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
       first_0_r0s5 <= first_0_r0s4;
     if (~started | _GEN_6)
       place_sroa_0_0_r0 <=
-        ~started | loadedv218_r0s5
+        ~started | loadedv222_r0s5
           ? 4'h0
           : first_0_r0s5
               ? place_sroa_0_0_r0
@@ -27221,7 +27221,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
         _GEN_526
           ? 4'h0
           : first_0_r0
-              ? (_GEN_27 ? plans_dout[48:45] + 4'h1 : 4'h0)
+              ? (_GEN_26 ? plans_dout[48:45] + 4'h1 : 4'h0)
               : _GEN_134
                   ? (_GEN_133 ? tiles_left_sroa_0_0_r0 - 4'h1 : tiles_left_sroa_0_0_r0)
                   : 4'h0;
@@ -27233,7 +27233,8 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
               : _GEN_597 ? 4'h0 : rows_left_sroa_0_0_r0 - 4'h1;
       greatest_exponent_sroa_0_0_r0 <=
         _GEN_526 ? 8'h0 : first_0_r0 ? fitted_dout[7:0] : greatest_exponent_sroa_0_0_r0;
-      plan_sroa_66_0_r0 <= _GEN_526 ? 8'h0 : first_0_r0 ? _GEN_28 : plan_sroa_66_0_r0;
+      plan_sroa_66_0_r0 <=
+        started & ~_GEN_275 & (first_0_r0 ? _GEN_28 : plan_sroa_66_0_r0);
       plan_sroa_47_0_r0 <=
         _GEN_526 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_47_0_r0;
       plan_sroa_45_0_r0 <=
@@ -27248,7 +27249,7 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
         started & ~_GEN_275 & (first_0_r0 ? _GEN_24 & plans_dout[7] : plan_sroa_29_0_r0);
       plan_sroa_4_0_r0 <= _GEN_526 ? 3'h0 : first_0_r0 ? _GEN_25 : plan_sroa_4_0_r0;
       first_0_r0 <= _GEN_526;
-      open_0_r0 <= started & ~_GEN_275 & (first_0_r0 ? ~_GEN_26 : open_0_r0);
+      open_0_r0 <= started & ~_GEN_275 & (first_0_r0 ? ~_GEN_27 : open_0_r0);
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -27332,19 +27333,20 @@ module kv_compress_encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0
     {(|(_GEN_25[2:1])) ? fitted_dout[7:0] : 8'h0,
      6'h0,
      fitted_dout[9:8],
-     _GEN_24 & _GEN_27,
-     _GEN_26};
+     _GEN_28,
+     _GEN_24 & _GEN_26,
+     _GEN_27};
   assign coded_waits = _GEN_23 & ~coded_full_n;
   assign pieces_write = _GEN & and_r0s12;
   assign pieces_din =
     or_r0s12
-    | {2'h0, add_i43924665_r0s12, place_sroa_0_0_r0s12, piece_sroa_0_04663_r0s12};
+    | {2'h0, add_i44304665_r0s12, place_sroa_0_0_r0s12, piece_sroa_0_04663_r0s12};
   assign pieces_waits = valid0_12 & and_r0s12 & ~pieces_full_n;
-  assign raw_crcs_write = _GEN & loadedv218_r0s12;
+  assign raw_crcs_write = _GEN & loadedv222_r0s12;
   assign raw_crcs_din = raw_crc_sroa_0_1_r0s12;
-  assign raw_crcs_waits = valid0_12 & loadedv218_r0s12 & ~raw_crcs_full_n;
+  assign raw_crcs_waits = valid0_12 & loadedv222_r0s12 & ~raw_crcs_full_n;
   assign optional_write = _GEN_22;
-  assign optional_din = _GEN_28[0] ? plans_dout[35:26] : 10'h0;
+  assign optional_din = _GEN_28 ? plans_dout[35:26] : 10'h0;
   assign optional_waits = _GEN_23 & ~optional_full_n;
   assign optional1_write = _GEN & and_r0s12__1;
   assign optional1_din = {symbols_sroa_6_04649_r0s12, symbols_sroa_0_04650_r0s12};
@@ -35090,7 +35092,7 @@ endmodule
 module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint_3_0_hls_stream_ap_uint_512_0(
   input          clk,
                  rst,
-  input  [17:0]  coded_dout,
+  input  [18:0]  coded_dout,
   input          coded_empty_n,
   input  [511:0] headers_dout,
   input          headers_empty_n,
@@ -35132,923 +35134,878 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
                  sections3_waits
 );
 
-  reg          started;
-  reg          c_sroa_0_0_r0_ready;
-  reg          c_sroa_6_0_r0_ready;
-  reg          c_sroa_8_0_r0_ready;
-  reg          c_sroa_10_0_r0_ready;
-  reg          beats_sroa_0_0_r0_ready;
-  reg          section_left_sroa_0_0_r0_ready;
-  reg          table_sroa_0_0_r0_ready;
-  reg          crc_sroa_0_0_r0_ready;
-  reg          state_sroa_0_0_r0_ready;
-  reg  [2:0]   state_sroa_0_0_r0;
-  reg          head_sroa_0_0_r0_ready;
-  reg          valid0_0;
-  reg          valid0_3;
-  wire         _GEN;
-  reg          valid0_2;
-  wire         _GEN_0;
-  reg          valid0_1;
-  wire         _GEN_1;
-  wire         _GEN_2;
-  wire         _GEN_3 = state_sroa_0_0_r0 == 3'h3;
-  wire         _GEN_4 = state_sroa_0_0_r0 == 3'h2;
-  wire         _GEN_5 = _GEN_2 & _GEN_4;
-  wire         _GEN_6 = valid0_0 & _GEN_4;
-  wire         _GEN_7 = state_sroa_0_0_r0 == 3'h1;
-  wire         _GEN_8 = state_sroa_0_0_r0 == 3'h0;
-  wire         _GEN_9 = _GEN_2 & _GEN_8;
-  wire         _GEN_10 = valid0_0 & _GEN_8;
-  wire         _GEN_11 = ~_GEN_8 & ~_GEN_7 & ~_GEN_4 & ~_GEN_3;
-  wire         _GEN_12 = _GEN_2 & _GEN_11;
-  wire         _GEN_13 = valid0_0 & _GEN_11;
-  wire         _GEN_14 = _GEN_3 | _GEN_7;
-  wire         _GEN_15 = _GEN_14 & (_GEN_3 | packed_dout[512]);
-  wire [511:0] _GEN_16 =
+  reg             started;
+  reg  [7:0]      state_sroa_0_0_r0;
+  reg             valid0_0;
+  reg             valid0_3;
+  wire            _GEN;
+  reg             valid0_2;
+  wire            _GEN_0;
+  reg             valid0_1;
+  wire            _GEN_1;
+  wire            _GEN_2;
+  wire            _GEN_3 = state_sroa_0_0_r0[2:0] == 3'h3;
+  wire            _GEN_4 = state_sroa_0_0_r0[2:0] == 3'h2;
+  wire            _GEN_5 = _GEN_2 & _GEN_4;
+  wire            _GEN_6 = valid0_0 & _GEN_4;
+  wire            _GEN_7 = state_sroa_0_0_r0[2:0] == 3'h1;
+  wire            _GEN_8 = state_sroa_0_0_r0[2:0] == 3'h0;
+  wire            _GEN_9 = _GEN_2 & _GEN_8;
+  wire            _GEN_10 = valid0_0 & _GEN_8;
+  wire            _GEN_11 = ~_GEN_8 & ~_GEN_7 & ~_GEN_4 & ~_GEN_3;
+  wire            _GEN_12 = _GEN_2 & _GEN_11;
+  wire            _GEN_13 = valid0_0 & _GEN_11;
+  wire            _GEN_14 = _GEN_3 | _GEN_7;
+  wire            _GEN_15 = _GEN_14 & (_GEN_3 | packed_dout[512]);
+  wire [511:0]    _GEN_16 =
     _GEN_14 ? (_GEN_3 ? sections3_dout : packed_dout[511:0]) : 512'h0;
   assign _GEN_2 =
     valid0_0
     & ~(_GEN_3 & ~sections3_empty_n | _GEN_4 & ~sections_empty_n | _GEN_4
         & ~sections1_empty_n | _GEN_7 & ~packed_empty_n | _GEN_8 & ~coded_empty_n | _GEN_8
         & ~headers_empty_n | _GEN_11 & ~verdicts_empty_n | _GEN_11 & ~raw_crcs_empty_n
-        | _GEN_15 & ~payload_full_n | ~head_sroa_0_0_r0_ready | ~state_sroa_0_0_r0_ready
-        | ~table_sroa_0_0_r0_ready | ~section_left_sroa_0_0_r0_ready
-        | ~beats_sroa_0_0_r0_ready | ~c_sroa_10_0_r0_ready | ~c_sroa_8_0_r0_ready
-        | ~c_sroa_6_0_r0_ready | ~c_sroa_0_0_r0_ready) & (~valid0_1 | _GEN_1);
-  assign _GEN_1 = valid0_1 & crc_sroa_0_0_r0_ready & (~valid0_2 | _GEN_0);
+        | _GEN_15 & ~payload_full_n) & (~valid0_1 | _GEN_1);
+  assign _GEN_1 = valid0_1 & (~valid0_2 | _GEN_0);
   assign _GEN_0 = valid0_2 & (~valid0_3 | _GEN);
-  reg          cmp_i_i699_r0s1;
-  reg          cmp_i_i699_r0s2;
-  reg          cmp_i_i699_r0s3;
-  reg  [511:0] head_sroa_0_1_r0s1;
-  reg  [511:0] head_sroa_0_1_r0s2;
-  reg  [511:0] head_sroa_0_1_r0s3;
-  reg  [7:0]   extract_t2202_r0s1;
-  reg  [7:0]   extract_t2202_r0s2;
-  reg  [7:0]   extract_t2202_r0s3;
-  reg  [7:0]   agg_tmp95_sroa_0_0_r0s1;
-  reg  [7:0]   agg_tmp95_sroa_0_0_r0s2;
-  reg  [7:0]   agg_tmp95_sroa_0_0_r0s3;
-  reg          field_r0s1;
-  reg          field_r0s2;
-  reg          field_r0s3;
-  reg          field_r0s1__1;
-  reg          field_r0s2__1;
-  reg          field_r0s3__1;
-  reg          field_r0s1__2;
-  reg          field_r0s2__2;
-  reg          field_r0s3__2;
-  reg          field_r0s1__3;
-  reg          field_r0s2__3;
-  reg          field_r0s3__3;
-  reg          field_r0s1__4;
-  reg          field_r0s2__4;
-  reg          field_r0s3__4;
-  reg          field_r0s1__5;
-  reg          field_r0s2__5;
-  reg          field_r0s3__5;
-  reg          field_r0s1__6;
-  reg          field_r0s2__6;
-  reg          field_r0s3__6;
-  reg          field_r0s1__7;
-  reg          field_r0s2__7;
-  reg          field_r0s3__7;
-  reg          field_r0s1__8;
-  reg          field_r0s2__8;
-  reg          field_r0s3__8;
-  reg          field_r0s1__9;
-  reg          field_r0s2__9;
-  reg          field_r0s3__9;
-  reg          field_r0s1__10;
-  reg          field_r0s2__10;
-  reg          field_r0s3__10;
-  reg          field_r0s1__11;
-  reg          field_r0s2__11;
-  reg          field_r0s3__11;
-  reg          field_r0s1__12;
-  reg          field_r0s2__12;
-  reg          field_r0s3__12;
-  reg          field_r0s1__13;
-  reg          field_r0s2__13;
-  reg          field_r0s3__13;
-  reg          field_r0s1__14;
-  reg          field_r0s2__14;
-  reg          field_r0s3__14;
-  reg          cmp_i_i919_r0s1;
-  reg          cmp_i_i919_r0s2;
-  reg          xor_r0s1;
-  reg          xor_r0s2;
-  reg          icmp_r0s1;
-  reg  [31:0]  crc_sroa_0_1_r0s2;
-  reg          parity_r0s2;
-  reg          parity_r0s2__1;
-  reg          parity_r0s2__2;
-  reg          parity_r0s2__3;
-  reg          parity_r0s2__4;
-  reg          parity_r0s2__5;
-  reg          parity_r0s2__6;
-  reg          parity_r0s2__7;
-  reg          parity_r0s2__8;
-  reg          parity_r0s2__9;
-  reg          parity_r0s2__10;
-  reg          parity_r0s2__11;
-  reg          parity_r0s2__12;
-  reg          parity_r0s2__13;
-  reg          parity_r0s2__14;
-  reg          parity_r0s2__15;
-  reg          parity_r0s2__16;
-  reg          parity_r0s2__17;
-  reg          parity_r0s2__18;
-  reg          parity_r0s2__19;
-  reg          parity_r0s2__20;
-  reg          parity_r0s2__21;
-  reg          parity_r0s2__22;
-  reg          parity_r0s2__23;
-  reg          parity_r0s2__24;
-  reg          parity_r0s2__25;
-  reg          parity_r0s2__26;
-  reg          parity_r0s2__27;
-  reg          parity_r0s2__28;
-  reg          parity_r0s2__29;
-  reg          parity_r0s2__30;
-  reg          parity_r0s2__31;
-  reg          ref_tmp124_sroa_0_0_off43_r0s1;
-  reg          ref_tmp124_sroa_0_0_off108_r0s1;
-  reg          ref_tmp124_sroa_0_0_off18_r0s1;
-  reg          ref_tmp124_sroa_0_0_off3_r0s1;
-  reg          ref_tmp124_sroa_0_0_off173_r0s1;
-  reg          ref_tmp124_sroa_0_0_off83_r0s1;
-  reg          ref_tmp124_sroa_0_0_off68_r0s1;
-  reg          ref_tmp124_sroa_0_0_off29_r0s1;
-  reg          ref_tmp124_sroa_0_0_off238_r0s1;
-  reg          ref_tmp124_sroa_0_0_off148_r0s1;
-  reg          ref_tmp124_sroa_0_0_off133_r0s1;
-  reg          ref_tmp124_sroa_0_0_off94_r0s1;
-  reg          ref_tmp124_sroa_0_0_off303_r0s1;
-  reg          parity_r0s2__32;
-  reg          ref_tmp124_sroa_0_0_off44_r0s1;
-  reg          ref_tmp124_sroa_0_0_off109_r0s1;
-  reg          ref_tmp124_sroa_0_0_off19_r0s1;
-  reg          ref_tmp124_sroa_0_0_off4_r0s1;
-  reg          ref_tmp124_sroa_0_0_off174_r0s1;
-  reg          ref_tmp124_sroa_0_0_off84_r0s1;
-  reg          ref_tmp124_sroa_0_0_off69_r0s1;
-  reg          ref_tmp124_sroa_0_0_off30_r0s1;
-  reg          ref_tmp124_sroa_0_0_off239_r0s1;
-  reg          ref_tmp124_sroa_0_0_off149_r0s1;
-  reg          ref_tmp124_sroa_0_0_off134_r0s1;
-  reg          ref_tmp124_sroa_0_0_off95_r0s1;
-  reg          ref_tmp124_sroa_0_0_off304_r0s1;
-  reg          parity_r0s2__33;
-  reg          ref_tmp124_sroa_0_0_off47_r0s1;
-  reg          ref_tmp124_sroa_0_0_off112_r0s1;
-  reg          ref_tmp124_sroa_0_0_off22_r0s1;
-  reg          ref_tmp124_sroa_0_0_off7_r0s1;
-  reg          ref_tmp124_sroa_0_0_off177_r0s1;
-  reg          ref_tmp124_sroa_0_0_off87_r0s1;
-  reg          ref_tmp124_sroa_0_0_off72_r0s1;
-  reg          ref_tmp124_sroa_0_0_off33_r0s1;
-  reg          ref_tmp124_sroa_0_0_off242_r0s1;
-  reg          ref_tmp124_sroa_0_0_off152_r0s1;
-  reg          ref_tmp124_sroa_0_0_off137_r0s1;
-  reg          ref_tmp124_sroa_0_0_off98_r0s1;
-  reg          ref_tmp124_sroa_0_0_off307_r0s1;
-  reg          parity_r0s2__34;
-  reg          ref_tmp124_sroa_0_0_off49_r0s1;
-  reg          ref_tmp124_sroa_0_0_off114_r0s1;
-  reg          ref_tmp124_sroa_0_0_off24_r0s1;
-  reg          ref_tmp124_sroa_0_0_off9_r0s1;
-  reg          ref_tmp124_sroa_0_0_off179_r0s1;
-  reg          ref_tmp124_sroa_0_0_off89_r0s1;
-  reg          ref_tmp124_sroa_0_0_off74_r0s1;
-  reg          ref_tmp124_sroa_0_0_off35_r0s1;
-  reg          ref_tmp124_sroa_0_0_off244_r0s1;
-  reg          ref_tmp124_sroa_0_0_off154_r0s1;
-  reg          ref_tmp124_sroa_0_0_off139_r0s1;
-  reg          ref_tmp124_sroa_0_0_off100_r0s1;
-  reg          ref_tmp124_sroa_0_0_off309_r0s1;
-  reg          parity_r0s2__35;
-  reg          ref_tmp124_sroa_0_0_off50_r0s1;
-  reg          ref_tmp124_sroa_0_0_off115_r0s1;
-  reg          ref_tmp124_sroa_0_0_off25_r0s1;
-  reg          ref_tmp124_sroa_0_0_off10_r0s1;
-  reg          ref_tmp124_sroa_0_0_off180_r0s1;
-  reg          ref_tmp124_sroa_0_0_off90_r0s1;
-  reg          ref_tmp124_sroa_0_0_off75_r0s1;
-  reg          ref_tmp124_sroa_0_0_off36_r0s1;
-  reg          ref_tmp124_sroa_0_0_off245_r0s1;
-  reg          ref_tmp124_sroa_0_0_off0_r0s1;
-  reg          ref_tmp124_sroa_0_0_off155_r0s1;
-  reg          ref_tmp124_sroa_0_0_off140_r0s1;
-  reg          ref_tmp124_sroa_0_0_off101_r0s1;
-  reg          ref_tmp124_sroa_0_0_off310_r0s1;
-  reg          parity_r0s2__36;
-  reg          ref_tmp124_sroa_0_0_off52_r0s1;
-  reg          ref_tmp124_sroa_0_0_off117_r0s1;
-  reg          ref_tmp124_sroa_0_0_off27_r0s1;
-  reg          ref_tmp124_sroa_0_0_off12_r0s1;
-  reg          ref_tmp124_sroa_0_0_off182_r0s1;
-  reg          ref_tmp124_sroa_0_0_off92_r0s1;
-  reg          ref_tmp124_sroa_0_0_off77_r0s1;
-  reg          ref_tmp124_sroa_0_0_off38_r0s1;
-  reg          ref_tmp124_sroa_0_0_off247_r0s1;
-  reg          ref_tmp124_sroa_0_0_off2_r0s1;
-  reg          ref_tmp124_sroa_0_0_off157_r0s1;
-  reg          ref_tmp124_sroa_0_0_off142_r0s1;
-  reg          ref_tmp124_sroa_0_0_off103_r0s1;
-  reg          ref_tmp124_sroa_0_0_off312_r0s1;
-  reg          parity_r0s2__37;
-  reg          ref_tmp124_sroa_0_0_off55_r0s1;
-  reg          ref_tmp124_sroa_0_0_off120_r0s1;
-  reg          ref_tmp124_sroa_0_0_off15_r0s1;
-  reg          ref_tmp124_sroa_0_0_off185_r0s1;
-  reg          ref_tmp124_sroa_0_0_off80_r0s1;
-  reg          ref_tmp124_sroa_0_0_off41_r0s1;
-  reg          ref_tmp124_sroa_0_0_off250_r0s1;
-  reg          ref_tmp124_sroa_0_0_off5_r0s1;
-  reg          ref_tmp124_sroa_0_0_off160_r0s1;
-  reg          ref_tmp124_sroa_0_0_off145_r0s1;
-  reg          ref_tmp124_sroa_0_0_off106_r0s1;
-  reg          ref_tmp124_sroa_0_0_off315_r0s1;
-  reg          parity_r0s2__38;
-  reg          ref_tmp124_sroa_0_0_off57_r0s1;
-  reg          ref_tmp124_sroa_0_0_off122_r0s1;
-  reg          ref_tmp124_sroa_0_0_off32_r0s1;
-  reg          ref_tmp124_sroa_0_0_off17_r0s1;
-  reg          ref_tmp124_sroa_0_0_off187_r0s1;
-  reg          ref_tmp124_sroa_0_0_off97_r0s1;
-  reg          ref_tmp124_sroa_0_0_off82_r0s1;
-  reg          ref_tmp124_sroa_0_0_off252_r0s1;
-  reg          ref_tmp124_sroa_0_0_off162_r0s1;
-  reg          ref_tmp124_sroa_0_0_off147_r0s1;
-  reg          ref_tmp124_sroa_0_0_off317_r0s1;
-  reg          parity_r0s2__39;
-  reg          ref_tmp124_sroa_0_0_off58_r0s1;
-  reg          ref_tmp124_sroa_0_0_off123_r0s1;
-  reg          ref_tmp124_sroa_0_0_off188_r0s1;
-  reg          ref_tmp124_sroa_0_0_off253_r0s1;
-  reg          ref_tmp124_sroa_0_0_off8_r0s1;
-  reg          ref_tmp124_sroa_0_0_off163_r0s1;
-  reg          ref_tmp124_sroa_0_0_off318_r0s1;
-  reg          parity_r0s2__40;
-  reg          ref_tmp124_sroa_0_0_off59_r0s1;
-  reg          ref_tmp124_sroa_0_0_off124_r0s1;
-  reg          ref_tmp124_sroa_0_0_off34_r0s1;
-  reg          ref_tmp124_sroa_0_0_off189_r0s1;
-  reg          ref_tmp124_sroa_0_0_off99_r0s1;
-  reg          ref_tmp124_sroa_0_0_off45_r0s1;
-  reg          ref_tmp124_sroa_0_0_off254_r0s1;
-  reg          ref_tmp124_sroa_0_0_off164_r0s1;
-  reg          ref_tmp124_sroa_0_0_off110_r0s1;
-  reg          ref_tmp124_sroa_0_0_off319_r0s1;
-  reg          parity_r0s2__41;
-  reg          ref_tmp124_sroa_0_0_off61_r0s1;
-  reg          ref_tmp124_sroa_0_0_off126_r0s1;
-  reg          ref_tmp124_sroa_0_0_off21_r0s1;
-  reg          ref_tmp124_sroa_0_0_off191_r0s1;
-  reg          ref_tmp124_sroa_0_0_off86_r0s1;
-  reg          ref_tmp124_sroa_0_0_off256_r0s1;
-  reg          ref_tmp124_sroa_0_0_off11_r0s1;
-  reg          ref_tmp124_sroa_0_0_off166_r0s1;
-  reg          ref_tmp124_sroa_0_0_off151_r0s1;
-  reg          ref_tmp124_sroa_0_0_off321_r0s1;
-  reg          parity_r0s2__42;
-  reg          ref_tmp124_sroa_0_0_off63_r0s1;
-  reg          ref_tmp124_sroa_0_0_off128_r0s1;
-  reg          ref_tmp124_sroa_0_0_off23_r0s1;
-  reg          ref_tmp124_sroa_0_0_off193_r0s1;
-  reg          ref_tmp124_sroa_0_0_off88_r0s1;
-  reg          ref_tmp124_sroa_0_0_off258_r0s1;
-  reg          ref_tmp124_sroa_0_0_off13_r0s1;
-  reg          ref_tmp124_sroa_0_0_off168_r0s1;
-  reg          ref_tmp124_sroa_0_0_off153_r0s1;
-  reg          ref_tmp124_sroa_0_0_off323_r0s1;
-  reg          parity_r0s2__43;
-  reg          ref_tmp124_sroa_0_0_off64_r0s1;
-  reg          ref_tmp124_sroa_0_0_off129_r0s1;
-  reg          ref_tmp124_sroa_0_0_off39_r0s1;
-  reg          ref_tmp124_sroa_0_0_off194_r0s1;
-  reg          ref_tmp124_sroa_0_0_off104_r0s1;
-  reg          ref_tmp124_sroa_0_0_off259_r0s1;
-  reg          ref_tmp124_sroa_0_0_off14_r0s1;
-  reg          ref_tmp124_sroa_0_0_off169_r0s1;
-  reg          ref_tmp124_sroa_0_0_off324_r0s1;
-  reg          parity_r0s2__44;
-  reg          ref_tmp124_sroa_0_0_off65_r0s1;
-  reg          ref_tmp124_sroa_0_0_off130_r0s1;
-  reg          ref_tmp124_sroa_0_0_off40_r0s1;
-  reg          ref_tmp124_sroa_0_0_off195_r0s1;
-  reg          ref_tmp124_sroa_0_0_off105_r0s1;
-  reg          ref_tmp124_sroa_0_0_off51_r0s1;
-  reg          ref_tmp124_sroa_0_0_off260_r0s1;
-  reg          ref_tmp124_sroa_0_0_off170_r0s1;
-  reg          ref_tmp124_sroa_0_0_off116_r0s1;
-  reg          ref_tmp124_sroa_0_0_off325_r0s1;
-  reg          parity_r0s2__45;
-  reg          ref_tmp124_sroa_0_0_off70_r0s1;
-  reg          ref_tmp124_sroa_0_0_off135_r0s1;
-  reg          ref_tmp124_sroa_0_0_off200_r0s1;
-  reg          ref_tmp124_sroa_0_0_off56_r0s1;
-  reg          ref_tmp124_sroa_0_0_off265_r0s1;
-  reg          ref_tmp124_sroa_0_0_off20_r0s1;
-  reg          ref_tmp124_sroa_0_0_off175_r0s1;
-  reg          ref_tmp124_sroa_0_0_off121_r0s1;
-  reg          ref_tmp124_sroa_0_0_off330_r0s1;
-  reg          parity_r0s2__46;
-  reg          ref_tmp124_sroa_0_0_off6_r0s1;
-  reg          ref_tmp124_sroa_0_0_off71_r0s1;
-  reg          ref_tmp124_sroa_0_0_off136_r0s1;
-  reg          ref_tmp124_sroa_0_0_off46_r0s1;
-  reg          ref_tmp124_sroa_0_0_off31_r0s1;
-  reg          ref_tmp124_sroa_0_0_off201_r0s1;
-  reg          ref_tmp124_sroa_0_0_off111_r0s1;
-  reg          ref_tmp124_sroa_0_0_off96_r0s1;
-  reg          ref_tmp124_sroa_0_0_off266_r0s1;
-  reg          ref_tmp124_sroa_0_0_off176_r0s1;
-  reg          ref_tmp124_sroa_0_0_off161_r0s1;
-  reg          ref_tmp124_sroa_0_0_off331_r0s1;
-  reg          parity_r0s2__47;
-  reg          ref_tmp124_sroa_0_0_off202_r0s1;
-  reg          ref_tmp124_sroa_0_0_off267_r0s1;
-  reg          ref_tmp124_sroa_0_0_off332_r0s1;
-  reg          parity_r0s2__48;
-  reg          ref_tmp124_sroa_0_0_off204_r0s1;
-  reg          ref_tmp124_sroa_0_0_off60_r0s1;
-  reg          ref_tmp124_sroa_0_0_off269_r0s1;
-  reg          ref_tmp124_sroa_0_0_off125_r0s1;
-  reg          ref_tmp124_sroa_0_0_off334_r0s1;
-  reg          parity_r0s2__49;
-  reg          ref_tmp124_sroa_0_0_off78_r0s1;
-  reg          ref_tmp124_sroa_0_0_off143_r0s1;
-  reg          ref_tmp124_sroa_0_0_off53_r0s1;
-  reg          ref_tmp124_sroa_0_0_off208_r0s1;
-  reg          ref_tmp124_sroa_0_0_off118_r0s1;
-  reg          ref_tmp124_sroa_0_0_off273_r0s1;
-  reg          ref_tmp124_sroa_0_0_off28_r0s1;
-  reg          ref_tmp124_sroa_0_0_off183_r0s1;
-  reg          ref_tmp124_sroa_0_0_off338_r0s1;
-  reg          parity_r0s2__50;
-  reg          ref_tmp124_sroa_0_0_off1_r0s1;
-  reg          ref_tmp124_sroa_0_0_off210_r0s1;
-  reg          ref_tmp124_sroa_0_0_off66_r0s1;
-  reg          ref_tmp124_sroa_0_0_off275_r0s1;
-  reg          ref_tmp124_sroa_0_0_off131_r0s1;
-  reg          ref_tmp124_sroa_0_0_off340_r0s1;
-  reg          parity_r0s2__51;
-  reg          ref_tmp124_sroa_0_0_off16_r0s1;
-  reg          ref_tmp124_sroa_0_0_off81_r0s1;
-  reg          ref_tmp124_sroa_0_0_off146_r0s1;
-  reg          ref_tmp124_sroa_0_0_off211_r0s1;
-  reg          ref_tmp124_sroa_0_0_off67_r0s1;
-  reg          ref_tmp124_sroa_0_0_off276_r0s1;
-  reg          ref_tmp124_sroa_0_0_off186_r0s1;
-  reg          ref_tmp124_sroa_0_0_off171_r0s1;
-  reg          ref_tmp124_sroa_0_0_off132_r0s1;
-  reg          ref_tmp124_sroa_0_0_off341_r0s1;
-  reg          parity_r0s2__52;
-  reg          ref_tmp124_sroa_0_0_off42_r0s1;
-  reg          ref_tmp124_sroa_0_0_off212_r0s1;
-  reg          ref_tmp124_sroa_0_0_off107_r0s1;
-  reg          ref_tmp124_sroa_0_0_off277_r0s1;
-  reg          ref_tmp124_sroa_0_0_off172_r0s1;
-  reg          ref_tmp124_sroa_0_0_off342_r0s1;
-  reg          parity_r0s2__53;
-  reg          ref_tmp124_sroa_0_0_off214_r0s1;
-  reg          ref_tmp124_sroa_0_0_off279_r0s1;
-  reg          ref_tmp124_sroa_0_0_off344_r0s1;
-  reg          parity_r0s2__54;
-  reg          ref_tmp124_sroa_0_0_off219_r0s1;
-  reg          ref_tmp124_sroa_0_0_off284_r0s1;
-  reg          ref_tmp124_sroa_0_0_off349_r0s1;
-  reg          parity_r0s2__55;
-  reg          ref_tmp124_sroa_0_0_off220_r0s1;
-  reg          ref_tmp124_sroa_0_0_off76_r0s1;
-  reg          ref_tmp124_sroa_0_0_off285_r0s1;
-  reg          ref_tmp124_sroa_0_0_off141_r0s1;
-  reg          ref_tmp124_sroa_0_0_off350_r0s1;
-  reg          parity_r0s2__56;
-  reg          ref_tmp124_sroa_0_0_off222_r0s1;
-  reg          ref_tmp124_sroa_0_0_off287_r0s1;
-  reg          ref_tmp124_sroa_0_0_off197_r0s1;
-  reg          ref_tmp124_sroa_0_0_off352_r0s1;
-  reg          parity_r0s2__57;
-  reg          ref_tmp124_sroa_0_0_off225_r0s1;
-  reg          ref_tmp124_sroa_0_0_off290_r0s1;
-  reg          ref_tmp124_sroa_0_0_off355_r0s1;
-  reg          parity_r0s2__58;
-  reg          ref_tmp124_sroa_0_0_off226_r0s1;
-  reg          ref_tmp124_sroa_0_0_off291_r0s1;
-  reg          ref_tmp124_sroa_0_0_off356_r0s1;
-  reg          parity_r0s2__59;
-  reg          ref_tmp124_sroa_0_0_off73_r0s1;
-  reg          ref_tmp124_sroa_0_0_off228_r0s1;
-  reg          ref_tmp124_sroa_0_0_off138_r0s1;
-  reg          ref_tmp124_sroa_0_0_off293_r0s1;
-  reg          ref_tmp124_sroa_0_0_off48_r0s1;
-  reg          ref_tmp124_sroa_0_0_off203_r0s1;
-  reg          ref_tmp124_sroa_0_0_off358_r0s1;
-  reg          parity_r0s2__60;
-  reg          ref_tmp124_sroa_0_0_off229_r0s1;
-  reg          ref_tmp124_sroa_0_0_off85_r0s1;
-  reg          ref_tmp124_sroa_0_0_off294_r0s1;
-  reg          ref_tmp124_sroa_0_0_off150_r0s1;
-  reg          ref_tmp124_sroa_0_0_off359_r0s1;
-  reg          parity_r0s2__61;
-  reg          ref_tmp124_sroa_0_0_off165_r0s1;
-  reg          ref_tmp124_sroa_0_0_off230_r0s1;
-  reg          ref_tmp124_sroa_0_0_off295_r0s1;
-  reg          ref_tmp124_sroa_0_0_off205_r0s1;
-  reg          ref_tmp124_sroa_0_0_off190_r0s1;
-  reg          ref_tmp124_sroa_0_0_off360_r0s1;
-  reg          parity_r0s2__62;
-  reg          ref_tmp124_sroa_0_0_off231_r0s1;
-  reg          ref_tmp124_sroa_0_0_off296_r0s1;
-  reg          ref_tmp124_sroa_0_0_off206_r0s1;
-  reg          ref_tmp124_sroa_0_0_off361_r0s1;
-  reg          parity_r0s2__63;
-  reg          ref_tmp124_sroa_0_0_off233_r0s1;
-  reg          ref_tmp124_sroa_0_0_off298_r0s1;
-  reg          ref_tmp124_sroa_0_0_off363_r0s1;
-  reg          parity_r0s2__64;
-  reg          ref_tmp124_sroa_0_0_off79_r0s1;
-  reg          ref_tmp124_sroa_0_0_off234_r0s1;
-  reg          ref_tmp124_sroa_0_0_off144_r0s1;
-  reg          ref_tmp124_sroa_0_0_off299_r0s1;
-  reg          ref_tmp124_sroa_0_0_off54_r0s1;
-  reg          ref_tmp124_sroa_0_0_off209_r0s1;
-  reg          ref_tmp124_sroa_0_0_off364_r0s1;
-  reg          parity_r0s2__65;
-  reg          ref_tmp124_sroa_0_0_off26_r0s1;
-  reg          ref_tmp124_sroa_0_0_off235_r0s1;
-  reg          ref_tmp124_sroa_0_0_off91_r0s1;
-  reg          ref_tmp124_sroa_0_0_off300_r0s1;
-  reg          ref_tmp124_sroa_0_0_off156_r0s1;
-  reg          ref_tmp124_sroa_0_0_off365_r0s1;
-  reg          parity_r0s2__66;
-  reg          ref_tmp124_sroa_0_0_off237_r0s1;
-  reg          ref_tmp124_sroa_0_0_off93_r0s1;
-  reg          ref_tmp124_sroa_0_0_off302_r0s1;
-  reg          ref_tmp124_sroa_0_0_off158_r0s1;
-  reg          ref_tmp124_sroa_0_0_off367_r0s1;
-  reg          parity_r0s2__67;
-  reg          ref_tmp124_sroa_0_0_off213_r0s1;
-  reg          ref_tmp124_sroa_0_0_off198_r0s1;
-  reg          ref_tmp124_sroa_0_0_off159_r0s1;
-  reg          ref_tmp124_sroa_0_0_off368_r0s1;
-  reg          parity_r0s2__68;
-  reg          ref_tmp124_sroa_0_0_off218_r0s1;
-  reg          ref_tmp124_sroa_0_0_off113_r0s1;
-  reg          ref_tmp124_sroa_0_0_off178_r0s1;
-  reg          ref_tmp124_sroa_0_0_off373_r0s1;
-  reg          parity_r0s2__69;
-  reg          ref_tmp124_sroa_0_0_off374_r0s1;
-  reg          parity_r0s2__70;
-  reg          ref_tmp124_sroa_0_0_off375_r0s1;
-  reg          parity_r0s2__71;
-  reg          ref_tmp124_sroa_0_0_off221_r0s1;
-  reg          ref_tmp124_sroa_0_0_off181_r0s1;
-  reg          ref_tmp124_sroa_0_0_off37_r0s1;
-  reg          ref_tmp124_sroa_0_0_off102_r0s1;
-  reg          ref_tmp124_sroa_0_0_off167_r0s1;
-  reg          ref_tmp124_sroa_0_0_off376_r0s1;
-  reg          parity_r0s2__72;
-  reg          ref_tmp124_sroa_0_0_off223_r0s1;
-  reg          ref_tmp124_sroa_0_0_off378_r0s1;
-  reg          parity_r0s2__73;
-  reg          ref_tmp124_sroa_0_0_off380_r0s1;
-  reg          parity_r0s2__74;
-  reg          ref_tmp124_sroa_0_0_off381_r0s1;
-  reg          parity_r0s2__75;
-  reg          ref_tmp124_sroa_0_0_off227_r0s1;
-  reg          ref_tmp124_sroa_0_0_off382_r0s1;
-  reg          parity_r0s2__76;
-  reg          ref_tmp124_sroa_0_0_off383_r0s1;
-  reg          parity_r0s2__77;
-  reg          ref_tmp124_sroa_0_0_off215_r0s1;
-  reg          ref_tmp124_sroa_0_0_off385_r0s1;
-  reg          parity_r0s2__78;
-  reg          ref_tmp124_sroa_0_0_off216_r0s1;
-  reg          ref_tmp124_sroa_0_0_off386_r0s1;
-  reg          parity_r0s2__79;
-  reg          ref_tmp124_sroa_0_0_off62_r0s1;
-  reg          ref_tmp124_sroa_0_0_off232_r0s1;
-  reg          ref_tmp124_sroa_0_0_off217_r0s1;
-  reg          ref_tmp124_sroa_0_0_off127_r0s1;
-  reg          ref_tmp124_sroa_0_0_off192_r0s1;
-  reg          ref_tmp124_sroa_0_0_off387_r0s1;
-  reg          parity_r0s2__80;
-  reg          ref_tmp124_sroa_0_0_off388_r0s1;
-  reg          parity_r0s2__81;
-  reg          ref_tmp124_sroa_0_0_off392_r0s1;
-  reg          parity_r0s2__82;
-  reg          ref_tmp124_sroa_0_0_off224_r0s1;
-  reg          ref_tmp124_sroa_0_0_off199_r0s1;
-  reg          ref_tmp124_sroa_0_0_off394_r0s1;
-  reg          parity_r0s2__83;
-  reg          ref_tmp124_sroa_0_0_off240_r0s1;
-  reg          ref_tmp124_sroa_0_0_off395_r0s1;
-  reg          parity_r0s2__84;
-  reg          ref_tmp124_sroa_0_0_off243_r0s1;
-  reg          ref_tmp124_sroa_0_0_off398_r0s1;
-  reg          parity_r0s2__85;
-  reg          ref_tmp124_sroa_0_0_off399_r0s1;
-  reg          parity_r0s2__86;
-  reg          ref_tmp124_sroa_0_0_off207_r0s1;
-  reg          ref_tmp124_sroa_0_0_off402_r0s1;
-  reg          parity_r0s2__87;
-  reg          ref_tmp124_sroa_0_0_off119_r0s1;
-  reg          ref_tmp124_sroa_0_0_off184_r0s1;
-  reg          ref_tmp124_sroa_0_0_off249_r0s1;
-  reg          ref_tmp124_sroa_0_0_off404_r0s1;
-  reg          parity_r0s2__88;
-  reg          ref_tmp124_sroa_0_0_off251_r0s1;
-  reg          ref_tmp124_sroa_0_0_off236_r0s1;
-  reg          ref_tmp124_sroa_0_0_off406_r0s1;
-  reg          parity_r0s2__89;
-  reg          ref_tmp124_sroa_0_0_off408_r0s1;
-  reg          parity_r0s2__90;
-  reg          ref_tmp124_sroa_0_0_off241_r0s1;
-  reg          ref_tmp124_sroa_0_0_off411_r0s1;
-  reg          parity_r0s2__91;
-  reg          ref_tmp124_sroa_0_0_off257_r0s1;
-  reg          ref_tmp124_sroa_0_0_off412_r0s1;
-  reg          parity_r0s2__92;
-  reg          ref_tmp124_sroa_0_0_off264_r0s1;
-  reg          ref_tmp124_sroa_0_0_off419_r0s1;
-  reg          parity_r0s2__93;
-  reg          ref_tmp124_sroa_0_0_off420_r0s1;
-  reg          parity_r0s2__94;
-  reg          ref_tmp124_sroa_0_0_off424_r0s1;
-  reg          parity_r0s2__95;
-  reg          ref_tmp124_sroa_0_0_off270_r0s1;
-  reg          ref_tmp124_sroa_0_0_off255_r0s1;
-  reg          ref_tmp124_sroa_0_0_off425_r0s1;
-  reg          parity_r0s2__96;
-  reg          ref_tmp124_sroa_0_0_off428_r0s1;
-  reg          parity_r0s2__97;
-  reg          ref_tmp124_sroa_0_0_off430_r0s1;
-  reg          parity_r0s2__98;
-  reg          ref_tmp124_sroa_0_0_off262_r0s1;
-  reg          ref_tmp124_sroa_0_0_off432_r0s1;
-  reg          parity_r0s2__99;
-  reg          ref_tmp124_sroa_0_0_off278_r0s1;
-  reg          ref_tmp124_sroa_0_0_off263_r0s1;
-  reg          ref_tmp124_sroa_0_0_off433_r0s1;
-  reg          parity_r0s2__100;
-  reg          ref_tmp124_sroa_0_0_off434_r0s1;
-  reg          parity_r0s2__101;
-  reg          ref_tmp124_sroa_0_0_off282_r0s1;
-  reg          ref_tmp124_sroa_0_0_off437_r0s1;
-  reg          parity_r0s2__102;
-  reg          ref_tmp124_sroa_0_0_off286_r0s1;
-  reg          ref_tmp124_sroa_0_0_off271_r0s1;
-  reg          ref_tmp124_sroa_0_0_off246_r0s1;
-  reg          ref_tmp124_sroa_0_0_off441_r0s1;
-  reg          parity_r0s2__103;
-  reg          ref_tmp124_sroa_0_0_off272_r0s1;
-  reg          ref_tmp124_sroa_0_0_off442_r0s1;
-  reg          parity_r0s2__104;
-  reg          ref_tmp124_sroa_0_0_off288_r0s1;
-  reg          ref_tmp124_sroa_0_0_off248_r0s1;
-  reg          ref_tmp124_sroa_0_0_off443_r0s1;
-  reg          parity_r0s2__105;
-  reg          ref_tmp124_sroa_0_0_off289_r0s1;
-  reg          ref_tmp124_sroa_0_0_off274_r0s1;
-  reg          ref_tmp124_sroa_0_0_off444_r0s1;
-  reg          parity_r0s2__106;
-  reg          ref_tmp124_sroa_0_0_off446_r0s1;
-  reg          parity_r0s2__107;
-  reg          ref_tmp124_sroa_0_0_off292_r0s1;
-  reg          ref_tmp124_sroa_0_0_off447_r0s1;
-  reg          parity_r0s2__108;
-  reg          ref_tmp124_sroa_0_0_off448_r0s1;
-  reg          parity_r0s2__109;
-  reg          ref_tmp124_sroa_0_0_off280_r0s1;
-  reg          ref_tmp124_sroa_0_0_off450_r0s1;
-  reg          parity_r0s2__110;
-  reg          ref_tmp124_sroa_0_0_off283_r0s1;
-  reg          ref_tmp124_sroa_0_0_off453_r0s1;
-  reg          parity_r0s2__111;
-  reg          ref_tmp124_sroa_0_0_off458_r0s1;
-  reg          parity_r0s2__112;
-  reg          ref_tmp124_sroa_0_0_off459_r0s1;
-  reg          parity_r0s2__113;
-  reg          ref_tmp124_sroa_0_0_off461_r0s1;
-  reg          parity_r0s2__114;
-  reg          ref_tmp124_sroa_0_0_off464_r0s1;
-  reg          parity_r0s2__115;
-  reg          ref_tmp124_sroa_0_0_off465_r0s1;
-  reg          parity_r0s2__116;
-  reg          ref_tmp124_sroa_0_0_off466_r0s1;
-  reg          parity_r0s2__117;
-  reg          ref_tmp124_sroa_0_0_off297_r0s1;
-  reg          ref_tmp124_sroa_0_0_off467_r0s1;
-  reg          parity_r0s2__118;
-  reg          ref_tmp124_sroa_0_0_off469_r0s1;
-  reg          parity_r0s2__119;
-  reg          ref_tmp124_sroa_0_0_off196_r0s1;
-  reg          ref_tmp124_sroa_0_0_off261_r0s1;
-  reg          ref_tmp124_sroa_0_0_off470_r0s1;
-  reg          parity_r0s2__120;
-  reg          ref_tmp124_sroa_0_0_off475_r0s1;
-  reg          parity_r0s2__121;
-  reg          ref_tmp124_sroa_0_0_off281_r0s1;
-  reg          ref_tmp124_sroa_0_0_off476_r0s1;
-  reg          parity_r0s2__122;
-  reg          ref_tmp124_sroa_0_0_off268_r0s1;
-  reg          ref_tmp124_sroa_0_0_off477_r0s1;
-  reg          parity_r0s2__123;
-  reg          ref_tmp124_sroa_0_0_off481_r0s1;
-  reg          parity_r0s2__124;
-  reg          ref_tmp124_sroa_0_0_off482_r0s1;
-  reg          parity_r0s2__125;
-  reg          ref_tmp124_sroa_0_0_off484_r0s1;
-  reg          parity_r0s2__126;
-  reg          ref_tmp124_sroa_0_0_off485_r0s1;
-  reg          parity_r0s2__127;
-  reg          ref_tmp124_sroa_0_0_off486_r0s1;
-  reg          parity_r0s2__128;
-  reg          ref_tmp124_sroa_0_0_off487_r0s1;
-  reg          parity_r0s2__129;
-  reg          ref_tmp124_sroa_0_0_off489_r0s1;
-  reg          parity_r0s2__130;
-  reg          ref_tmp124_sroa_0_0_off491_r0s1;
-  reg          parity_r0s2__131;
-  reg          ref_tmp124_sroa_0_0_off494_r0s1;
-  reg          parity_r0s2__132;
-  reg          ref_tmp124_sroa_0_0_off495_r0s1;
-  reg          parity_r0s2__133;
-  reg          ref_tmp124_sroa_0_0_off301_r0s1;
-  reg          ref_tmp124_sroa_0_0_off496_r0s1;
-  reg          parity_r0s2__134;
-  reg          ref_tmp124_sroa_0_0_off500_r0s1;
-  reg          parity_r0s2__135;
-  reg          ref_tmp124_sroa_0_0_off503_r0s1;
-  reg          parity_r0s2__136;
-  reg          ref_tmp124_sroa_0_0_off504_r0s1;
-  reg          parity_r0s2__137;
-  reg          field_r0s1__15;
-  reg          parity_r0s2__138;
-  reg          field_r0s1__16;
-  reg          parity_r0s2__139;
-  reg          field_r0s1__17;
-  reg          parity_r0s2__140;
-  reg          field_r0s1__18;
-  reg          parity_r0s2__141;
-  reg          ref_tmp124_sroa_0_0_off305_r0s1;
-  reg          parity_r0s2__142;
-  reg          ref_tmp124_sroa_0_0_off308_r0s1;
-  reg          parity_r0s2__143;
-  reg          ref_tmp124_sroa_0_0_off311_r0s1;
-  reg          parity_r0s2__144;
-  reg          ref_tmp124_sroa_0_0_off313_r0s1;
-  reg          parity_r0s2__145;
-  reg          ref_tmp124_sroa_0_0_off316_r0s1;
-  reg          parity_r0s2__146;
-  reg          ref_tmp124_sroa_0_0_off320_r0s1;
-  reg          parity_r0s2__147;
-  reg          ref_tmp124_sroa_0_0_off322_r0s1;
-  reg          parity_r0s2__148;
-  reg          ref_tmp124_sroa_0_0_off326_r0s1;
-  reg          parity_r0s2__149;
-  reg          ref_tmp124_sroa_0_0_off333_r0s1;
-  reg          parity_r0s2__150;
-  reg          ref_tmp124_sroa_0_0_off335_r0s1;
-  reg          parity_r0s2__151;
-  reg          ref_tmp124_sroa_0_0_off339_r0s1;
-  reg          parity_r0s2__152;
-  reg          ref_tmp124_sroa_0_0_off343_r0s1;
-  reg          parity_r0s2__153;
-  reg          ref_tmp124_sroa_0_0_off345_r0s1;
-  reg          parity_r0s2__154;
-  reg          ref_tmp124_sroa_0_0_off351_r0s1;
-  reg          parity_r0s2__155;
-  reg          ref_tmp124_sroa_0_0_off353_r0s1;
-  reg          parity_r0s2__156;
-  reg          ref_tmp124_sroa_0_0_off357_r0s1;
-  reg          parity_r0s2__157;
-  reg          ref_tmp124_sroa_0_0_off362_r0s1;
-  reg          parity_r0s2__158;
-  reg          ref_tmp124_sroa_0_0_off366_r0s1;
-  reg          parity_r0s2__159;
-  reg          ref_tmp124_sroa_0_0_off369_r0s1;
-  reg          parity_r0s2__160;
-  reg          ref_tmp124_sroa_0_0_off377_r0s1;
-  reg          parity_r0s2__161;
-  reg          ref_tmp124_sroa_0_0_off379_r0s1;
-  reg          parity_r0s2__162;
-  reg          ref_tmp124_sroa_0_0_off384_r0s1;
-  reg          parity_r0s2__163;
-  reg          ref_tmp124_sroa_0_0_off389_r0s1;
-  reg          parity_r0s2__164;
-  reg          ref_tmp124_sroa_0_0_off393_r0s1;
-  reg          parity_r0s2__165;
-  reg          ref_tmp124_sroa_0_0_off396_r0s1;
-  reg          parity_r0s2__166;
-  reg          ref_tmp124_sroa_0_0_off400_r0s1;
-  reg          parity_r0s2__167;
-  reg          ref_tmp124_sroa_0_0_off403_r0s1;
-  reg          parity_r0s2__168;
-  reg          ref_tmp124_sroa_0_0_off405_r0s1;
-  reg          parity_r0s2__169;
-  reg          ref_tmp124_sroa_0_0_off407_r0s1;
-  reg          parity_r0s2__170;
-  reg          ref_tmp124_sroa_0_0_off409_r0s1;
-  reg          parity_r0s2__171;
-  reg          ref_tmp124_sroa_0_0_off413_r0s1;
-  reg          parity_r0s2__172;
-  reg          ref_tmp124_sroa_0_0_off421_r0s1;
-  reg          parity_r0s2__173;
-  reg          ref_tmp124_sroa_0_0_off426_r0s1;
-  reg          parity_r0s2__174;
-  reg          ref_tmp124_sroa_0_0_off429_r0s1;
-  reg          parity_r0s2__175;
-  reg          ref_tmp124_sroa_0_0_off431_r0s1;
-  reg          parity_r0s2__176;
-  reg          ref_tmp124_sroa_0_0_off435_r0s1;
-  reg          parity_r0s2__177;
-  reg          ref_tmp124_sroa_0_0_off438_r0s1;
-  reg          parity_r0s2__178;
-  reg          ref_tmp124_sroa_0_0_off445_r0s1;
-  reg          parity_r0s2__179;
-  reg          ref_tmp124_sroa_0_0_off449_r0s1;
-  reg          parity_r0s2__180;
-  reg          ref_tmp124_sroa_0_0_off451_r0s1;
-  reg          parity_r0s2__181;
-  reg          ref_tmp124_sroa_0_0_off454_r0s1;
-  reg          parity_r0s2__182;
-  reg          ref_tmp124_sroa_0_0_off460_r0s1;
-  reg          parity_r0s2__183;
-  reg          ref_tmp124_sroa_0_0_off462_r0s1;
-  reg          parity_r0s2__184;
-  reg          ref_tmp124_sroa_0_0_off468_r0s1;
-  reg          parity_r0s2__185;
-  reg          ref_tmp124_sroa_0_0_off471_r0s1;
-  reg          parity_r0s2__186;
-  reg          ref_tmp124_sroa_0_0_off478_r0s1;
-  reg          parity_r0s2__187;
-  reg          ref_tmp124_sroa_0_0_off483_r0s1;
-  reg          parity_r0s2__188;
-  reg          ref_tmp124_sroa_0_0_off488_r0s1;
-  reg          parity_r0s2__189;
-  reg          ref_tmp124_sroa_0_0_off490_r0s1;
-  reg          parity_r0s2__190;
-  reg          ref_tmp124_sroa_0_0_off492_r0s1;
-  reg          parity_r0s2__191;
-  reg          ref_tmp124_sroa_0_0_off497_r0s1;
-  reg          parity_r0s2__192;
-  reg          ref_tmp124_sroa_0_0_off501_r0s1;
-  reg          parity_r0s2__193;
-  reg          field_r0s1__19;
-  reg          parity_r0s2__194;
-  reg          ref_tmp124_sroa_0_0_off306_r0s1;
-  reg          parity_r0s2__195;
-  reg          ref_tmp124_sroa_0_0_off314_r0s1;
-  reg          parity_r0s2__196;
-  reg          ref_tmp124_sroa_0_0_off327_r0s1;
-  reg          parity_r0s2__197;
-  reg          ref_tmp124_sroa_0_0_off336_r0s1;
-  reg          parity_r0s2__198;
-  reg          ref_tmp124_sroa_0_0_off346_r0s1;
-  reg          parity_r0s2__199;
-  reg          ref_tmp124_sroa_0_0_off354_r0s1;
-  reg          parity_r0s2__200;
-  reg          ref_tmp124_sroa_0_0_off370_r0s1;
-  reg          parity_r0s2__201;
-  reg          ref_tmp124_sroa_0_0_off390_r0s1;
-  reg          parity_r0s2__202;
-  reg          ref_tmp124_sroa_0_0_off397_r0s1;
-  reg          parity_r0s2__203;
-  reg          ref_tmp124_sroa_0_0_off401_r0s1;
-  reg          parity_r0s2__204;
-  reg          ref_tmp124_sroa_0_0_off410_r0s1;
-  reg          parity_r0s2__205;
-  reg          ref_tmp124_sroa_0_0_off414_r0s1;
-  reg          parity_r0s2__206;
-  reg          ref_tmp124_sroa_0_0_off422_r0s1;
-  reg          parity_r0s2__207;
-  reg          ref_tmp124_sroa_0_0_off427_r0s1;
-  reg          parity_r0s2__208;
-  reg          ref_tmp124_sroa_0_0_off436_r0s1;
-  reg          parity_r0s2__209;
-  reg          ref_tmp124_sroa_0_0_off439_r0s1;
-  reg          parity_r0s2__210;
-  reg          ref_tmp124_sroa_0_0_off452_r0s1;
-  reg          parity_r0s2__211;
-  reg          ref_tmp124_sroa_0_0_off455_r0s1;
-  reg          parity_r0s2__212;
-  reg          ref_tmp124_sroa_0_0_off463_r0s1;
-  reg          parity_r0s2__213;
-  reg          ref_tmp124_sroa_0_0_off472_r0s1;
-  reg          parity_r0s2__214;
-  reg          ref_tmp124_sroa_0_0_off479_r0s1;
-  reg          parity_r0s2__215;
-  reg          ref_tmp124_sroa_0_0_off493_r0s1;
-  reg          parity_r0s2__216;
-  reg          ref_tmp124_sroa_0_0_off498_r0s1;
-  reg          parity_r0s2__217;
-  reg          ref_tmp124_sroa_0_0_off502_r0s1;
-  reg          parity_r0s2__218;
-  reg          field_r0s1__20;
-  reg          parity_r0s2__219;
-  reg          ref_tmp124_sroa_0_0_off328_r0s1;
-  reg          parity_r0s2__220;
-  reg          ref_tmp124_sroa_0_0_off337_r0s1;
-  reg          parity_r0s2__221;
-  reg          ref_tmp124_sroa_0_0_off347_r0s1;
-  reg          parity_r0s2__222;
-  reg          ref_tmp124_sroa_0_0_off371_r0s1;
-  reg          parity_r0s2__223;
-  reg          ref_tmp124_sroa_0_0_off391_r0s1;
-  reg          parity_r0s2__224;
-  reg          ref_tmp124_sroa_0_0_off415_r0s1;
-  reg          parity_r0s2__225;
-  reg          ref_tmp124_sroa_0_0_off423_r0s1;
-  reg          parity_r0s2__226;
-  reg          ref_tmp124_sroa_0_0_off440_r0s1;
-  reg          parity_r0s2__227;
-  reg          ref_tmp124_sroa_0_0_off456_r0s1;
-  reg          parity_r0s2__228;
-  reg          ref_tmp124_sroa_0_0_off473_r0s1;
-  reg          parity_r0s2__229;
-  reg          ref_tmp124_sroa_0_0_off480_r0s1;
-  reg          parity_r0s2__230;
-  reg          ref_tmp124_sroa_0_0_off499_r0s1;
-  reg          parity_r0s2__231;
-  reg          and_r0s1;
-  reg          parity_r0s2__232;
-  reg          ref_tmp124_sroa_0_0_off329_r0s1;
-  reg          parity_r0s2__233;
-  reg          ref_tmp124_sroa_0_0_off348_r0s1;
-  reg          parity_r0s2__234;
-  reg          ref_tmp124_sroa_0_0_off372_r0s1;
-  reg          parity_r0s2__235;
-  reg          ref_tmp124_sroa_0_0_off416_r0s1;
-  reg          parity_r0s2__236;
-  reg          ref_tmp124_sroa_0_0_off457_r0s1;
-  reg          parity_r0s2__237;
-  reg          ref_tmp124_sroa_0_0_off474_r0s1;
-  reg          parity_r0s2__238;
-  reg          ref_tmp124_sroa_0_0_off417_r0s1;
-  reg          parity_r0s2__239;
-  reg          ref_tmp124_sroa_0_0_off418_r0s1;
-  reg          parity_r0s2__240;
-  reg          spec_select51_r0s3;
-  reg          spec_select51_r0s3__1;
-  reg          spec_select51_r0s3__2;
-  reg          spec_select51_r0s3__3;
-  reg          spec_select51_r0s3__4;
-  reg          spec_select51_r0s3__5;
-  reg          spec_select51_r0s3__6;
-  reg          spec_select51_r0s3__7;
-  reg          spec_select51_r0s3__8;
-  reg          spec_select51_r0s3__9;
-  reg          spec_select51_r0s3__10;
-  reg          spec_select51_r0s3__11;
-  reg          spec_select51_r0s3__12;
-  reg          spec_select51_r0s3__13;
-  reg          spec_select51_r0s3__14;
-  reg          spec_select51_r0s3__15;
-  reg          spec_select51_r0s3__16;
-  reg          spec_select51_r0s3__17;
-  reg          spec_select51_r0s3__18;
-  reg          spec_select51_r0s3__19;
-  reg          spec_select51_r0s3__20;
-  reg          spec_select51_r0s3__21;
-  reg          spec_select51_r0s3__22;
-  reg          spec_select51_r0s3__23;
-  reg          spec_select51_r0s3__24;
-  reg          spec_select51_r0s3__25;
-  reg          spec_select51_r0s3__26;
-  reg          spec_select51_r0s3__27;
-  reg          spec_select51_r0s3__28;
-  reg          spec_select51_r0s3__29;
-  reg          spec_select51_r0s3__30;
-  reg          spec_select51_r0s3__31;
-  reg          or_cond20_r0s1;
-  reg          or_cond20_r0s2;
-  reg          or_cond20_r0s3;
-  reg  [31:0]  exact_sroa_0_0_r0s1;
-  reg  [31:0]  exact_sroa_0_0_r0s2;
-  reg  [31:0]  exact_sroa_0_0_r0s3;
-  reg          or_cond3_r0s1;
-  reg          or_cond3_r0s2;
-  reg  [31:0]  spec_select34_r0s3;
-  wire [31:0]  _GEN_17 = or_cond20_r0s3 ? exact_sroa_0_0_r0s3 : spec_select34_r0s3;
-  reg  [7:0]   agg_tmp109_sroa_0_0_r0s1;
-  reg  [7:0]   agg_tmp109_sroa_0_0_r0s2;
-  reg  [7:0]   agg_tmp109_sroa_0_0_r0s3;
-  reg          field_r0s1__21;
-  reg          field_r0s2__15;
-  reg          field_r0s3__15;
-  reg          field_r0s1__22;
-  reg          field_r0s2__16;
-  reg          field_r0s3__16;
-  reg          field_r0s1__23;
-  reg          field_r0s2__17;
-  reg          field_r0s3__17;
-  wire [31:0]  _GEN_18 =
+  reg             cmp_i_i694_not_r0s1;
+  reg             cmp_i_i694_not_r0s2;
+  reg             cmp_i_i694_not_r0s3;
+  reg  [511:0]    head_sroa_0_1_r0s1;
+  reg  [511:0]    head_sroa_0_1_r0s2;
+  reg  [511:0]    head_sroa_0_1_r0s3;
+  reg  [7:0]      extract_t2202_r0s1;
+  reg  [7:0]      extract_t2202_r0s2;
+  reg  [7:0]      extract_t2202_r0s3;
+  reg  [7:0]      agg_tmp94_sroa_0_0_r0s1;
+  reg  [7:0]      agg_tmp94_sroa_0_0_r0s2;
+  reg  [7:0]      agg_tmp94_sroa_0_0_r0s3;
+  reg             field_r0s1;
+  reg             field_r0s2;
+  reg             field_r0s3;
+  reg             field_r0s1__1;
+  reg             field_r0s2__1;
+  reg             field_r0s3__1;
+  reg             field_r0s1__2;
+  reg             field_r0s2__2;
+  reg             field_r0s3__2;
+  reg             field_r0s1__3;
+  reg             field_r0s2__3;
+  reg             field_r0s3__3;
+  reg             field_r0s1__4;
+  reg             field_r0s2__4;
+  reg             field_r0s3__4;
+  reg             field_r0s1__5;
+  reg             field_r0s2__5;
+  reg             field_r0s3__5;
+  reg             field_r0s1__6;
+  reg             field_r0s2__6;
+  reg             field_r0s3__6;
+  reg             field_r0s1__7;
+  reg             field_r0s2__7;
+  reg             field_r0s3__7;
+  reg             field_r0s1__8;
+  reg             field_r0s2__8;
+  reg             field_r0s3__8;
+  reg             field_r0s1__9;
+  reg             field_r0s2__9;
+  reg             field_r0s3__9;
+  reg             field_r0s1__10;
+  reg             field_r0s2__10;
+  reg             field_r0s3__10;
+  reg             field_r0s1__11;
+  reg             field_r0s2__11;
+  reg             field_r0s3__11;
+  reg             field_r0s1__12;
+  reg             field_r0s2__12;
+  reg             field_r0s3__12;
+  reg             field_r0s1__13;
+  reg             field_r0s2__13;
+  reg             field_r0s3__13;
+  reg             field_r0s1__14;
+  reg             field_r0s2__14;
+  reg             field_r0s3__14;
+  reg             cmp_i_i917_r0s1;
+  reg             cmp_i_i917_r0s2;
+  reg             xor_r0s1;
+  reg             xor_r0s2;
+  reg             icmp_r0s1;
+  reg             icmp_r0s2;
+  reg             ref_tmp123_sroa_0_0_off43_r0s1;
+  reg             ref_tmp123_sroa_0_0_off108_r0s1;
+  reg             ref_tmp123_sroa_0_0_off18_r0s1;
+  reg             ref_tmp123_sroa_0_0_off3_r0s1;
+  reg             ref_tmp123_sroa_0_0_off173_r0s1;
+  reg             ref_tmp123_sroa_0_0_off83_r0s1;
+  reg             ref_tmp123_sroa_0_0_off68_r0s1;
+  reg             ref_tmp123_sroa_0_0_off29_r0s1;
+  reg             ref_tmp123_sroa_0_0_off238_r0s1;
+  reg             ref_tmp123_sroa_0_0_off148_r0s1;
+  reg             ref_tmp123_sroa_0_0_off133_r0s1;
+  reg             ref_tmp123_sroa_0_0_off94_r0s1;
+  reg             ref_tmp123_sroa_0_0_off303_r0s1;
+  reg             parity_r0s2;
+  reg             ref_tmp123_sroa_0_0_off44_r0s1;
+  reg             ref_tmp123_sroa_0_0_off109_r0s1;
+  reg             ref_tmp123_sroa_0_0_off19_r0s1;
+  reg             ref_tmp123_sroa_0_0_off4_r0s1;
+  reg             ref_tmp123_sroa_0_0_off174_r0s1;
+  reg             ref_tmp123_sroa_0_0_off84_r0s1;
+  reg             ref_tmp123_sroa_0_0_off69_r0s1;
+  reg             ref_tmp123_sroa_0_0_off30_r0s1;
+  reg             ref_tmp123_sroa_0_0_off239_r0s1;
+  reg             ref_tmp123_sroa_0_0_off149_r0s1;
+  reg             ref_tmp123_sroa_0_0_off134_r0s1;
+  reg             ref_tmp123_sroa_0_0_off95_r0s1;
+  reg             ref_tmp123_sroa_0_0_off304_r0s1;
+  reg             parity_r0s2__1;
+  reg             ref_tmp123_sroa_0_0_off47_r0s1;
+  reg             ref_tmp123_sroa_0_0_off112_r0s1;
+  reg             ref_tmp123_sroa_0_0_off22_r0s1;
+  reg             ref_tmp123_sroa_0_0_off7_r0s1;
+  reg             ref_tmp123_sroa_0_0_off177_r0s1;
+  reg             ref_tmp123_sroa_0_0_off87_r0s1;
+  reg             ref_tmp123_sroa_0_0_off72_r0s1;
+  reg             ref_tmp123_sroa_0_0_off33_r0s1;
+  reg             ref_tmp123_sroa_0_0_off242_r0s1;
+  reg             ref_tmp123_sroa_0_0_off152_r0s1;
+  reg             ref_tmp123_sroa_0_0_off137_r0s1;
+  reg             ref_tmp123_sroa_0_0_off98_r0s1;
+  reg             ref_tmp123_sroa_0_0_off307_r0s1;
+  reg             parity_r0s2__2;
+  reg             ref_tmp123_sroa_0_0_off49_r0s1;
+  reg             ref_tmp123_sroa_0_0_off114_r0s1;
+  reg             ref_tmp123_sroa_0_0_off24_r0s1;
+  reg             ref_tmp123_sroa_0_0_off9_r0s1;
+  reg             ref_tmp123_sroa_0_0_off179_r0s1;
+  reg             ref_tmp123_sroa_0_0_off89_r0s1;
+  reg             ref_tmp123_sroa_0_0_off74_r0s1;
+  reg             ref_tmp123_sroa_0_0_off35_r0s1;
+  reg             ref_tmp123_sroa_0_0_off244_r0s1;
+  reg             ref_tmp123_sroa_0_0_off154_r0s1;
+  reg             ref_tmp123_sroa_0_0_off139_r0s1;
+  reg             ref_tmp123_sroa_0_0_off100_r0s1;
+  reg             ref_tmp123_sroa_0_0_off309_r0s1;
+  reg             parity_r0s2__3;
+  reg             ref_tmp123_sroa_0_0_off50_r0s1;
+  reg             ref_tmp123_sroa_0_0_off115_r0s1;
+  reg             ref_tmp123_sroa_0_0_off25_r0s1;
+  reg             ref_tmp123_sroa_0_0_off10_r0s1;
+  reg             ref_tmp123_sroa_0_0_off180_r0s1;
+  reg             ref_tmp123_sroa_0_0_off90_r0s1;
+  reg             ref_tmp123_sroa_0_0_off75_r0s1;
+  reg             ref_tmp123_sroa_0_0_off36_r0s1;
+  reg             ref_tmp123_sroa_0_0_off245_r0s1;
+  reg             ref_tmp123_sroa_0_0_off0_r0s1;
+  reg             ref_tmp123_sroa_0_0_off155_r0s1;
+  reg             ref_tmp123_sroa_0_0_off140_r0s1;
+  reg             ref_tmp123_sroa_0_0_off101_r0s1;
+  reg             ref_tmp123_sroa_0_0_off310_r0s1;
+  reg             parity_r0s2__4;
+  reg             ref_tmp123_sroa_0_0_off52_r0s1;
+  reg             ref_tmp123_sroa_0_0_off117_r0s1;
+  reg             ref_tmp123_sroa_0_0_off27_r0s1;
+  reg             ref_tmp123_sroa_0_0_off12_r0s1;
+  reg             ref_tmp123_sroa_0_0_off182_r0s1;
+  reg             ref_tmp123_sroa_0_0_off92_r0s1;
+  reg             ref_tmp123_sroa_0_0_off77_r0s1;
+  reg             ref_tmp123_sroa_0_0_off38_r0s1;
+  reg             ref_tmp123_sroa_0_0_off247_r0s1;
+  reg             ref_tmp123_sroa_0_0_off2_r0s1;
+  reg             ref_tmp123_sroa_0_0_off157_r0s1;
+  reg             ref_tmp123_sroa_0_0_off142_r0s1;
+  reg             ref_tmp123_sroa_0_0_off103_r0s1;
+  reg             ref_tmp123_sroa_0_0_off312_r0s1;
+  reg             parity_r0s2__5;
+  reg             ref_tmp123_sroa_0_0_off55_r0s1;
+  reg             ref_tmp123_sroa_0_0_off120_r0s1;
+  reg             ref_tmp123_sroa_0_0_off15_r0s1;
+  reg             ref_tmp123_sroa_0_0_off185_r0s1;
+  reg             ref_tmp123_sroa_0_0_off80_r0s1;
+  reg             ref_tmp123_sroa_0_0_off41_r0s1;
+  reg             ref_tmp123_sroa_0_0_off250_r0s1;
+  reg             ref_tmp123_sroa_0_0_off5_r0s1;
+  reg             ref_tmp123_sroa_0_0_off160_r0s1;
+  reg             ref_tmp123_sroa_0_0_off145_r0s1;
+  reg             ref_tmp123_sroa_0_0_off106_r0s1;
+  reg             ref_tmp123_sroa_0_0_off315_r0s1;
+  reg             parity_r0s2__6;
+  reg             ref_tmp123_sroa_0_0_off57_r0s1;
+  reg             ref_tmp123_sroa_0_0_off122_r0s1;
+  reg             ref_tmp123_sroa_0_0_off32_r0s1;
+  reg             ref_tmp123_sroa_0_0_off17_r0s1;
+  reg             ref_tmp123_sroa_0_0_off187_r0s1;
+  reg             ref_tmp123_sroa_0_0_off97_r0s1;
+  reg             ref_tmp123_sroa_0_0_off82_r0s1;
+  reg             ref_tmp123_sroa_0_0_off252_r0s1;
+  reg             ref_tmp123_sroa_0_0_off162_r0s1;
+  reg             ref_tmp123_sroa_0_0_off147_r0s1;
+  reg             ref_tmp123_sroa_0_0_off317_r0s1;
+  reg             parity_r0s2__7;
+  reg             ref_tmp123_sroa_0_0_off58_r0s1;
+  reg             ref_tmp123_sroa_0_0_off123_r0s1;
+  reg             ref_tmp123_sroa_0_0_off188_r0s1;
+  reg             ref_tmp123_sroa_0_0_off253_r0s1;
+  reg             ref_tmp123_sroa_0_0_off8_r0s1;
+  reg             ref_tmp123_sroa_0_0_off163_r0s1;
+  reg             ref_tmp123_sroa_0_0_off318_r0s1;
+  reg             parity_r0s2__8;
+  reg             ref_tmp123_sroa_0_0_off59_r0s1;
+  reg             ref_tmp123_sroa_0_0_off124_r0s1;
+  reg             ref_tmp123_sroa_0_0_off34_r0s1;
+  reg             ref_tmp123_sroa_0_0_off189_r0s1;
+  reg             ref_tmp123_sroa_0_0_off99_r0s1;
+  reg             ref_tmp123_sroa_0_0_off45_r0s1;
+  reg             ref_tmp123_sroa_0_0_off254_r0s1;
+  reg             ref_tmp123_sroa_0_0_off164_r0s1;
+  reg             ref_tmp123_sroa_0_0_off110_r0s1;
+  reg             ref_tmp123_sroa_0_0_off319_r0s1;
+  reg             parity_r0s2__9;
+  reg             ref_tmp123_sroa_0_0_off61_r0s1;
+  reg             ref_tmp123_sroa_0_0_off126_r0s1;
+  reg             ref_tmp123_sroa_0_0_off21_r0s1;
+  reg             ref_tmp123_sroa_0_0_off191_r0s1;
+  reg             ref_tmp123_sroa_0_0_off86_r0s1;
+  reg             ref_tmp123_sroa_0_0_off256_r0s1;
+  reg             ref_tmp123_sroa_0_0_off11_r0s1;
+  reg             ref_tmp123_sroa_0_0_off166_r0s1;
+  reg             ref_tmp123_sroa_0_0_off151_r0s1;
+  reg             ref_tmp123_sroa_0_0_off321_r0s1;
+  reg             parity_r0s2__10;
+  reg             ref_tmp123_sroa_0_0_off63_r0s1;
+  reg             ref_tmp123_sroa_0_0_off128_r0s1;
+  reg             ref_tmp123_sroa_0_0_off23_r0s1;
+  reg             ref_tmp123_sroa_0_0_off193_r0s1;
+  reg             ref_tmp123_sroa_0_0_off88_r0s1;
+  reg             ref_tmp123_sroa_0_0_off258_r0s1;
+  reg             ref_tmp123_sroa_0_0_off13_r0s1;
+  reg             ref_tmp123_sroa_0_0_off168_r0s1;
+  reg             ref_tmp123_sroa_0_0_off153_r0s1;
+  reg             ref_tmp123_sroa_0_0_off323_r0s1;
+  reg             parity_r0s2__11;
+  reg             ref_tmp123_sroa_0_0_off64_r0s1;
+  reg             ref_tmp123_sroa_0_0_off129_r0s1;
+  reg             ref_tmp123_sroa_0_0_off39_r0s1;
+  reg             ref_tmp123_sroa_0_0_off194_r0s1;
+  reg             ref_tmp123_sroa_0_0_off104_r0s1;
+  reg             ref_tmp123_sroa_0_0_off259_r0s1;
+  reg             ref_tmp123_sroa_0_0_off14_r0s1;
+  reg             ref_tmp123_sroa_0_0_off169_r0s1;
+  reg             ref_tmp123_sroa_0_0_off324_r0s1;
+  reg             parity_r0s2__12;
+  reg             ref_tmp123_sroa_0_0_off65_r0s1;
+  reg             ref_tmp123_sroa_0_0_off130_r0s1;
+  reg             ref_tmp123_sroa_0_0_off40_r0s1;
+  reg             ref_tmp123_sroa_0_0_off195_r0s1;
+  reg             ref_tmp123_sroa_0_0_off105_r0s1;
+  reg             ref_tmp123_sroa_0_0_off51_r0s1;
+  reg             ref_tmp123_sroa_0_0_off260_r0s1;
+  reg             ref_tmp123_sroa_0_0_off170_r0s1;
+  reg             ref_tmp123_sroa_0_0_off116_r0s1;
+  reg             ref_tmp123_sroa_0_0_off325_r0s1;
+  reg             parity_r0s2__13;
+  reg             ref_tmp123_sroa_0_0_off70_r0s1;
+  reg             ref_tmp123_sroa_0_0_off135_r0s1;
+  reg             ref_tmp123_sroa_0_0_off200_r0s1;
+  reg             ref_tmp123_sroa_0_0_off56_r0s1;
+  reg             ref_tmp123_sroa_0_0_off265_r0s1;
+  reg             ref_tmp123_sroa_0_0_off20_r0s1;
+  reg             ref_tmp123_sroa_0_0_off175_r0s1;
+  reg             ref_tmp123_sroa_0_0_off121_r0s1;
+  reg             ref_tmp123_sroa_0_0_off330_r0s1;
+  reg             parity_r0s2__14;
+  reg             ref_tmp123_sroa_0_0_off6_r0s1;
+  reg             ref_tmp123_sroa_0_0_off71_r0s1;
+  reg             ref_tmp123_sroa_0_0_off136_r0s1;
+  reg             ref_tmp123_sroa_0_0_off46_r0s1;
+  reg             ref_tmp123_sroa_0_0_off31_r0s1;
+  reg             ref_tmp123_sroa_0_0_off201_r0s1;
+  reg             ref_tmp123_sroa_0_0_off111_r0s1;
+  reg             ref_tmp123_sroa_0_0_off96_r0s1;
+  reg             ref_tmp123_sroa_0_0_off266_r0s1;
+  reg             ref_tmp123_sroa_0_0_off176_r0s1;
+  reg             ref_tmp123_sroa_0_0_off161_r0s1;
+  reg             ref_tmp123_sroa_0_0_off331_r0s1;
+  reg             parity_r0s2__15;
+  reg             ref_tmp123_sroa_0_0_off202_r0s1;
+  reg             ref_tmp123_sroa_0_0_off267_r0s1;
+  reg             ref_tmp123_sroa_0_0_off332_r0s1;
+  reg             parity_r0s2__16;
+  reg             ref_tmp123_sroa_0_0_off204_r0s1;
+  reg             ref_tmp123_sroa_0_0_off60_r0s1;
+  reg             ref_tmp123_sroa_0_0_off269_r0s1;
+  reg             ref_tmp123_sroa_0_0_off125_r0s1;
+  reg             ref_tmp123_sroa_0_0_off334_r0s1;
+  reg             parity_r0s2__17;
+  reg             ref_tmp123_sroa_0_0_off78_r0s1;
+  reg             ref_tmp123_sroa_0_0_off143_r0s1;
+  reg             ref_tmp123_sroa_0_0_off53_r0s1;
+  reg             ref_tmp123_sroa_0_0_off208_r0s1;
+  reg             ref_tmp123_sroa_0_0_off118_r0s1;
+  reg             ref_tmp123_sroa_0_0_off273_r0s1;
+  reg             ref_tmp123_sroa_0_0_off28_r0s1;
+  reg             ref_tmp123_sroa_0_0_off183_r0s1;
+  reg             ref_tmp123_sroa_0_0_off338_r0s1;
+  reg             parity_r0s2__18;
+  reg             ref_tmp123_sroa_0_0_off1_r0s1;
+  reg             ref_tmp123_sroa_0_0_off210_r0s1;
+  reg             ref_tmp123_sroa_0_0_off66_r0s1;
+  reg             ref_tmp123_sroa_0_0_off275_r0s1;
+  reg             ref_tmp123_sroa_0_0_off131_r0s1;
+  reg             ref_tmp123_sroa_0_0_off340_r0s1;
+  reg             parity_r0s2__19;
+  reg             ref_tmp123_sroa_0_0_off16_r0s1;
+  reg             ref_tmp123_sroa_0_0_off81_r0s1;
+  reg             ref_tmp123_sroa_0_0_off146_r0s1;
+  reg             ref_tmp123_sroa_0_0_off211_r0s1;
+  reg             ref_tmp123_sroa_0_0_off67_r0s1;
+  reg             ref_tmp123_sroa_0_0_off276_r0s1;
+  reg             ref_tmp123_sroa_0_0_off186_r0s1;
+  reg             ref_tmp123_sroa_0_0_off171_r0s1;
+  reg             ref_tmp123_sroa_0_0_off132_r0s1;
+  reg             ref_tmp123_sroa_0_0_off341_r0s1;
+  reg             parity_r0s2__20;
+  reg             ref_tmp123_sroa_0_0_off42_r0s1;
+  reg             ref_tmp123_sroa_0_0_off212_r0s1;
+  reg             ref_tmp123_sroa_0_0_off107_r0s1;
+  reg             ref_tmp123_sroa_0_0_off277_r0s1;
+  reg             ref_tmp123_sroa_0_0_off172_r0s1;
+  reg             ref_tmp123_sroa_0_0_off342_r0s1;
+  reg             parity_r0s2__21;
+  reg             ref_tmp123_sroa_0_0_off214_r0s1;
+  reg             ref_tmp123_sroa_0_0_off279_r0s1;
+  reg             ref_tmp123_sroa_0_0_off344_r0s1;
+  reg             parity_r0s2__22;
+  reg             ref_tmp123_sroa_0_0_off219_r0s1;
+  reg             ref_tmp123_sroa_0_0_off284_r0s1;
+  reg             ref_tmp123_sroa_0_0_off349_r0s1;
+  reg             parity_r0s2__23;
+  reg             ref_tmp123_sroa_0_0_off220_r0s1;
+  reg             ref_tmp123_sroa_0_0_off76_r0s1;
+  reg             ref_tmp123_sroa_0_0_off285_r0s1;
+  reg             ref_tmp123_sroa_0_0_off141_r0s1;
+  reg             ref_tmp123_sroa_0_0_off350_r0s1;
+  reg             parity_r0s2__24;
+  reg             ref_tmp123_sroa_0_0_off222_r0s1;
+  reg             ref_tmp123_sroa_0_0_off287_r0s1;
+  reg             ref_tmp123_sroa_0_0_off197_r0s1;
+  reg             ref_tmp123_sroa_0_0_off352_r0s1;
+  reg             parity_r0s2__25;
+  reg             ref_tmp123_sroa_0_0_off225_r0s1;
+  reg             ref_tmp123_sroa_0_0_off290_r0s1;
+  reg             ref_tmp123_sroa_0_0_off355_r0s1;
+  reg             parity_r0s2__26;
+  reg             ref_tmp123_sroa_0_0_off226_r0s1;
+  reg             ref_tmp123_sroa_0_0_off291_r0s1;
+  reg             ref_tmp123_sroa_0_0_off356_r0s1;
+  reg             parity_r0s2__27;
+  reg             ref_tmp123_sroa_0_0_off73_r0s1;
+  reg             ref_tmp123_sroa_0_0_off228_r0s1;
+  reg             ref_tmp123_sroa_0_0_off138_r0s1;
+  reg             ref_tmp123_sroa_0_0_off293_r0s1;
+  reg             ref_tmp123_sroa_0_0_off48_r0s1;
+  reg             ref_tmp123_sroa_0_0_off203_r0s1;
+  reg             ref_tmp123_sroa_0_0_off358_r0s1;
+  reg             parity_r0s2__28;
+  reg             ref_tmp123_sroa_0_0_off229_r0s1;
+  reg             ref_tmp123_sroa_0_0_off85_r0s1;
+  reg             ref_tmp123_sroa_0_0_off294_r0s1;
+  reg             ref_tmp123_sroa_0_0_off150_r0s1;
+  reg             ref_tmp123_sroa_0_0_off359_r0s1;
+  reg             parity_r0s2__29;
+  reg             ref_tmp123_sroa_0_0_off165_r0s1;
+  reg             ref_tmp123_sroa_0_0_off230_r0s1;
+  reg             ref_tmp123_sroa_0_0_off295_r0s1;
+  reg             ref_tmp123_sroa_0_0_off205_r0s1;
+  reg             ref_tmp123_sroa_0_0_off190_r0s1;
+  reg             ref_tmp123_sroa_0_0_off360_r0s1;
+  reg             parity_r0s2__30;
+  reg             ref_tmp123_sroa_0_0_off231_r0s1;
+  reg             ref_tmp123_sroa_0_0_off296_r0s1;
+  reg             ref_tmp123_sroa_0_0_off206_r0s1;
+  reg             ref_tmp123_sroa_0_0_off361_r0s1;
+  reg             parity_r0s2__31;
+  reg             ref_tmp123_sroa_0_0_off233_r0s1;
+  reg             ref_tmp123_sroa_0_0_off298_r0s1;
+  reg             ref_tmp123_sroa_0_0_off363_r0s1;
+  reg             parity_r0s2__32;
+  reg             ref_tmp123_sroa_0_0_off79_r0s1;
+  reg             ref_tmp123_sroa_0_0_off234_r0s1;
+  reg             ref_tmp123_sroa_0_0_off144_r0s1;
+  reg             ref_tmp123_sroa_0_0_off299_r0s1;
+  reg             ref_tmp123_sroa_0_0_off54_r0s1;
+  reg             ref_tmp123_sroa_0_0_off209_r0s1;
+  reg             ref_tmp123_sroa_0_0_off364_r0s1;
+  reg             parity_r0s2__33;
+  reg             ref_tmp123_sroa_0_0_off26_r0s1;
+  reg             ref_tmp123_sroa_0_0_off235_r0s1;
+  reg             ref_tmp123_sroa_0_0_off91_r0s1;
+  reg             ref_tmp123_sroa_0_0_off300_r0s1;
+  reg             ref_tmp123_sroa_0_0_off156_r0s1;
+  reg             ref_tmp123_sroa_0_0_off365_r0s1;
+  reg             parity_r0s2__34;
+  reg             ref_tmp123_sroa_0_0_off237_r0s1;
+  reg             ref_tmp123_sroa_0_0_off93_r0s1;
+  reg             ref_tmp123_sroa_0_0_off302_r0s1;
+  reg             ref_tmp123_sroa_0_0_off158_r0s1;
+  reg             ref_tmp123_sroa_0_0_off367_r0s1;
+  reg             parity_r0s2__35;
+  reg             ref_tmp123_sroa_0_0_off213_r0s1;
+  reg             ref_tmp123_sroa_0_0_off198_r0s1;
+  reg             ref_tmp123_sroa_0_0_off159_r0s1;
+  reg             ref_tmp123_sroa_0_0_off368_r0s1;
+  reg             parity_r0s2__36;
+  reg             ref_tmp123_sroa_0_0_off218_r0s1;
+  reg             ref_tmp123_sroa_0_0_off113_r0s1;
+  reg             ref_tmp123_sroa_0_0_off178_r0s1;
+  reg             ref_tmp123_sroa_0_0_off373_r0s1;
+  reg             parity_r0s2__37;
+  reg             ref_tmp123_sroa_0_0_off374_r0s1;
+  reg             parity_r0s2__38;
+  reg             ref_tmp123_sroa_0_0_off375_r0s1;
+  reg             parity_r0s2__39;
+  reg             ref_tmp123_sroa_0_0_off221_r0s1;
+  reg             ref_tmp123_sroa_0_0_off181_r0s1;
+  reg             ref_tmp123_sroa_0_0_off37_r0s1;
+  reg             ref_tmp123_sroa_0_0_off102_r0s1;
+  reg             ref_tmp123_sroa_0_0_off167_r0s1;
+  reg             ref_tmp123_sroa_0_0_off376_r0s1;
+  reg             parity_r0s2__40;
+  reg             ref_tmp123_sroa_0_0_off223_r0s1;
+  reg             ref_tmp123_sroa_0_0_off378_r0s1;
+  reg             parity_r0s2__41;
+  reg             ref_tmp123_sroa_0_0_off380_r0s1;
+  reg             parity_r0s2__42;
+  reg             ref_tmp123_sroa_0_0_off381_r0s1;
+  reg             parity_r0s2__43;
+  reg             ref_tmp123_sroa_0_0_off227_r0s1;
+  reg             ref_tmp123_sroa_0_0_off382_r0s1;
+  reg             parity_r0s2__44;
+  reg             ref_tmp123_sroa_0_0_off383_r0s1;
+  reg             parity_r0s2__45;
+  reg             ref_tmp123_sroa_0_0_off215_r0s1;
+  reg             ref_tmp123_sroa_0_0_off385_r0s1;
+  reg             parity_r0s2__46;
+  reg             ref_tmp123_sroa_0_0_off216_r0s1;
+  reg             ref_tmp123_sroa_0_0_off386_r0s1;
+  reg             parity_r0s2__47;
+  reg             ref_tmp123_sroa_0_0_off62_r0s1;
+  reg             ref_tmp123_sroa_0_0_off232_r0s1;
+  reg             ref_tmp123_sroa_0_0_off217_r0s1;
+  reg             ref_tmp123_sroa_0_0_off127_r0s1;
+  reg             ref_tmp123_sroa_0_0_off192_r0s1;
+  reg             ref_tmp123_sroa_0_0_off387_r0s1;
+  reg             parity_r0s2__48;
+  reg             ref_tmp123_sroa_0_0_off388_r0s1;
+  reg             parity_r0s2__49;
+  reg             ref_tmp123_sroa_0_0_off392_r0s1;
+  reg             parity_r0s2__50;
+  reg             ref_tmp123_sroa_0_0_off224_r0s1;
+  reg             ref_tmp123_sroa_0_0_off199_r0s1;
+  reg             ref_tmp123_sroa_0_0_off394_r0s1;
+  reg             parity_r0s2__51;
+  reg             ref_tmp123_sroa_0_0_off240_r0s1;
+  reg             ref_tmp123_sroa_0_0_off395_r0s1;
+  reg             parity_r0s2__52;
+  reg             ref_tmp123_sroa_0_0_off243_r0s1;
+  reg             ref_tmp123_sroa_0_0_off398_r0s1;
+  reg             parity_r0s2__53;
+  reg             ref_tmp123_sroa_0_0_off399_r0s1;
+  reg             parity_r0s2__54;
+  reg             ref_tmp123_sroa_0_0_off207_r0s1;
+  reg             ref_tmp123_sroa_0_0_off402_r0s1;
+  reg             parity_r0s2__55;
+  reg             ref_tmp123_sroa_0_0_off119_r0s1;
+  reg             ref_tmp123_sroa_0_0_off184_r0s1;
+  reg             ref_tmp123_sroa_0_0_off249_r0s1;
+  reg             ref_tmp123_sroa_0_0_off404_r0s1;
+  reg             parity_r0s2__56;
+  reg             ref_tmp123_sroa_0_0_off251_r0s1;
+  reg             ref_tmp123_sroa_0_0_off236_r0s1;
+  reg             ref_tmp123_sroa_0_0_off406_r0s1;
+  reg             parity_r0s2__57;
+  reg             ref_tmp123_sroa_0_0_off408_r0s1;
+  reg             parity_r0s2__58;
+  reg             ref_tmp123_sroa_0_0_off241_r0s1;
+  reg             ref_tmp123_sroa_0_0_off411_r0s1;
+  reg             parity_r0s2__59;
+  reg             ref_tmp123_sroa_0_0_off257_r0s1;
+  reg             ref_tmp123_sroa_0_0_off412_r0s1;
+  reg             parity_r0s2__60;
+  reg             ref_tmp123_sroa_0_0_off264_r0s1;
+  reg             ref_tmp123_sroa_0_0_off419_r0s1;
+  reg             parity_r0s2__61;
+  reg             ref_tmp123_sroa_0_0_off420_r0s1;
+  reg             parity_r0s2__62;
+  reg             ref_tmp123_sroa_0_0_off424_r0s1;
+  reg             parity_r0s2__63;
+  reg             ref_tmp123_sroa_0_0_off270_r0s1;
+  reg             ref_tmp123_sroa_0_0_off255_r0s1;
+  reg             ref_tmp123_sroa_0_0_off425_r0s1;
+  reg             parity_r0s2__64;
+  reg             ref_tmp123_sroa_0_0_off428_r0s1;
+  reg             parity_r0s2__65;
+  reg             ref_tmp123_sroa_0_0_off430_r0s1;
+  reg             parity_r0s2__66;
+  reg             ref_tmp123_sroa_0_0_off262_r0s1;
+  reg             ref_tmp123_sroa_0_0_off432_r0s1;
+  reg             parity_r0s2__67;
+  reg             ref_tmp123_sroa_0_0_off278_r0s1;
+  reg             ref_tmp123_sroa_0_0_off263_r0s1;
+  reg             ref_tmp123_sroa_0_0_off433_r0s1;
+  reg             parity_r0s2__68;
+  reg             ref_tmp123_sroa_0_0_off434_r0s1;
+  reg             parity_r0s2__69;
+  reg             ref_tmp123_sroa_0_0_off282_r0s1;
+  reg             ref_tmp123_sroa_0_0_off437_r0s1;
+  reg             parity_r0s2__70;
+  reg             ref_tmp123_sroa_0_0_off286_r0s1;
+  reg             ref_tmp123_sroa_0_0_off271_r0s1;
+  reg             ref_tmp123_sroa_0_0_off246_r0s1;
+  reg             ref_tmp123_sroa_0_0_off441_r0s1;
+  reg             parity_r0s2__71;
+  reg             ref_tmp123_sroa_0_0_off272_r0s1;
+  reg             ref_tmp123_sroa_0_0_off442_r0s1;
+  reg             parity_r0s2__72;
+  reg             ref_tmp123_sroa_0_0_off288_r0s1;
+  reg             ref_tmp123_sroa_0_0_off248_r0s1;
+  reg             ref_tmp123_sroa_0_0_off443_r0s1;
+  reg             parity_r0s2__73;
+  reg             ref_tmp123_sroa_0_0_off289_r0s1;
+  reg             ref_tmp123_sroa_0_0_off274_r0s1;
+  reg             ref_tmp123_sroa_0_0_off444_r0s1;
+  reg             parity_r0s2__74;
+  reg             ref_tmp123_sroa_0_0_off446_r0s1;
+  reg             parity_r0s2__75;
+  reg             ref_tmp123_sroa_0_0_off292_r0s1;
+  reg             ref_tmp123_sroa_0_0_off447_r0s1;
+  reg             parity_r0s2__76;
+  reg             ref_tmp123_sroa_0_0_off448_r0s1;
+  reg             parity_r0s2__77;
+  reg             ref_tmp123_sroa_0_0_off280_r0s1;
+  reg             ref_tmp123_sroa_0_0_off450_r0s1;
+  reg             parity_r0s2__78;
+  reg             ref_tmp123_sroa_0_0_off283_r0s1;
+  reg             ref_tmp123_sroa_0_0_off453_r0s1;
+  reg             parity_r0s2__79;
+  reg             ref_tmp123_sroa_0_0_off458_r0s1;
+  reg             parity_r0s2__80;
+  reg             ref_tmp123_sroa_0_0_off459_r0s1;
+  reg             parity_r0s2__81;
+  reg             ref_tmp123_sroa_0_0_off461_r0s1;
+  reg             parity_r0s2__82;
+  reg             ref_tmp123_sroa_0_0_off464_r0s1;
+  reg             parity_r0s2__83;
+  reg             ref_tmp123_sroa_0_0_off465_r0s1;
+  reg             parity_r0s2__84;
+  reg             ref_tmp123_sroa_0_0_off466_r0s1;
+  reg             parity_r0s2__85;
+  reg             ref_tmp123_sroa_0_0_off297_r0s1;
+  reg             ref_tmp123_sroa_0_0_off467_r0s1;
+  reg             parity_r0s2__86;
+  reg             ref_tmp123_sroa_0_0_off469_r0s1;
+  reg             parity_r0s2__87;
+  reg             ref_tmp123_sroa_0_0_off196_r0s1;
+  reg             ref_tmp123_sroa_0_0_off261_r0s1;
+  reg             ref_tmp123_sroa_0_0_off470_r0s1;
+  reg             parity_r0s2__88;
+  reg             ref_tmp123_sroa_0_0_off475_r0s1;
+  reg             parity_r0s2__89;
+  reg             ref_tmp123_sroa_0_0_off281_r0s1;
+  reg             ref_tmp123_sroa_0_0_off476_r0s1;
+  reg             parity_r0s2__90;
+  reg             ref_tmp123_sroa_0_0_off268_r0s1;
+  reg             ref_tmp123_sroa_0_0_off477_r0s1;
+  reg             parity_r0s2__91;
+  reg             ref_tmp123_sroa_0_0_off481_r0s1;
+  reg             parity_r0s2__92;
+  reg             ref_tmp123_sroa_0_0_off482_r0s1;
+  reg             parity_r0s2__93;
+  reg             ref_tmp123_sroa_0_0_off484_r0s1;
+  reg             parity_r0s2__94;
+  reg             ref_tmp123_sroa_0_0_off485_r0s1;
+  reg             parity_r0s2__95;
+  reg             ref_tmp123_sroa_0_0_off486_r0s1;
+  reg             parity_r0s2__96;
+  reg             ref_tmp123_sroa_0_0_off487_r0s1;
+  reg             parity_r0s2__97;
+  reg             ref_tmp123_sroa_0_0_off489_r0s1;
+  reg             parity_r0s2__98;
+  reg             ref_tmp123_sroa_0_0_off491_r0s1;
+  reg             parity_r0s2__99;
+  reg             ref_tmp123_sroa_0_0_off494_r0s1;
+  reg             parity_r0s2__100;
+  reg             ref_tmp123_sroa_0_0_off495_r0s1;
+  reg             parity_r0s2__101;
+  reg             ref_tmp123_sroa_0_0_off301_r0s1;
+  reg             ref_tmp123_sroa_0_0_off496_r0s1;
+  reg             parity_r0s2__102;
+  reg             ref_tmp123_sroa_0_0_off500_r0s1;
+  reg             parity_r0s2__103;
+  reg             ref_tmp123_sroa_0_0_off503_r0s1;
+  reg             parity_r0s2__104;
+  reg             ref_tmp123_sroa_0_0_off504_r0s1;
+  reg             parity_r0s2__105;
+  reg             field_r0s1__15;
+  reg             parity_r0s2__106;
+  reg             field_r0s1__16;
+  reg             parity_r0s2__107;
+  reg             field_r0s1__17;
+  reg             parity_r0s2__108;
+  reg             field_r0s1__18;
+  reg             parity_r0s2__109;
+  reg             ref_tmp123_sroa_0_0_off305_r0s1;
+  reg             parity_r0s2__110;
+  reg             ref_tmp123_sroa_0_0_off308_r0s1;
+  reg             parity_r0s2__111;
+  reg             ref_tmp123_sroa_0_0_off311_r0s1;
+  reg             parity_r0s2__112;
+  reg             ref_tmp123_sroa_0_0_off313_r0s1;
+  reg             parity_r0s2__113;
+  reg             ref_tmp123_sroa_0_0_off316_r0s1;
+  reg             parity_r0s2__114;
+  reg             ref_tmp123_sroa_0_0_off320_r0s1;
+  reg             parity_r0s2__115;
+  reg             ref_tmp123_sroa_0_0_off322_r0s1;
+  reg             parity_r0s2__116;
+  reg             ref_tmp123_sroa_0_0_off326_r0s1;
+  reg             parity_r0s2__117;
+  reg             ref_tmp123_sroa_0_0_off333_r0s1;
+  reg             parity_r0s2__118;
+  reg             ref_tmp123_sroa_0_0_off335_r0s1;
+  reg             parity_r0s2__119;
+  reg             ref_tmp123_sroa_0_0_off339_r0s1;
+  reg             parity_r0s2__120;
+  reg             ref_tmp123_sroa_0_0_off343_r0s1;
+  reg             parity_r0s2__121;
+  reg             ref_tmp123_sroa_0_0_off345_r0s1;
+  reg             parity_r0s2__122;
+  reg             ref_tmp123_sroa_0_0_off351_r0s1;
+  reg             parity_r0s2__123;
+  reg             ref_tmp123_sroa_0_0_off353_r0s1;
+  reg             parity_r0s2__124;
+  reg             ref_tmp123_sroa_0_0_off357_r0s1;
+  reg             parity_r0s2__125;
+  reg             ref_tmp123_sroa_0_0_off362_r0s1;
+  reg             parity_r0s2__126;
+  reg             ref_tmp123_sroa_0_0_off366_r0s1;
+  reg             parity_r0s2__127;
+  reg             ref_tmp123_sroa_0_0_off369_r0s1;
+  reg             parity_r0s2__128;
+  reg             ref_tmp123_sroa_0_0_off377_r0s1;
+  reg             parity_r0s2__129;
+  reg             ref_tmp123_sroa_0_0_off379_r0s1;
+  reg             parity_r0s2__130;
+  reg             ref_tmp123_sroa_0_0_off384_r0s1;
+  reg             parity_r0s2__131;
+  reg             ref_tmp123_sroa_0_0_off389_r0s1;
+  reg             parity_r0s2__132;
+  reg             ref_tmp123_sroa_0_0_off393_r0s1;
+  reg             parity_r0s2__133;
+  reg             ref_tmp123_sroa_0_0_off396_r0s1;
+  reg             parity_r0s2__134;
+  reg             ref_tmp123_sroa_0_0_off400_r0s1;
+  reg             parity_r0s2__135;
+  reg             ref_tmp123_sroa_0_0_off403_r0s1;
+  reg             parity_r0s2__136;
+  reg             ref_tmp123_sroa_0_0_off405_r0s1;
+  reg             parity_r0s2__137;
+  reg             ref_tmp123_sroa_0_0_off407_r0s1;
+  reg             parity_r0s2__138;
+  reg             ref_tmp123_sroa_0_0_off409_r0s1;
+  reg             parity_r0s2__139;
+  reg             ref_tmp123_sroa_0_0_off413_r0s1;
+  reg             parity_r0s2__140;
+  reg             ref_tmp123_sroa_0_0_off421_r0s1;
+  reg             parity_r0s2__141;
+  reg             ref_tmp123_sroa_0_0_off426_r0s1;
+  reg             parity_r0s2__142;
+  reg             ref_tmp123_sroa_0_0_off429_r0s1;
+  reg             parity_r0s2__143;
+  reg             ref_tmp123_sroa_0_0_off431_r0s1;
+  reg             parity_r0s2__144;
+  reg             ref_tmp123_sroa_0_0_off435_r0s1;
+  reg             parity_r0s2__145;
+  reg             ref_tmp123_sroa_0_0_off438_r0s1;
+  reg             parity_r0s2__146;
+  reg             ref_tmp123_sroa_0_0_off445_r0s1;
+  reg             parity_r0s2__147;
+  reg             ref_tmp123_sroa_0_0_off449_r0s1;
+  reg             parity_r0s2__148;
+  reg             ref_tmp123_sroa_0_0_off451_r0s1;
+  reg             parity_r0s2__149;
+  reg             ref_tmp123_sroa_0_0_off454_r0s1;
+  reg             parity_r0s2__150;
+  reg             ref_tmp123_sroa_0_0_off460_r0s1;
+  reg             parity_r0s2__151;
+  reg             ref_tmp123_sroa_0_0_off462_r0s1;
+  reg             parity_r0s2__152;
+  reg             ref_tmp123_sroa_0_0_off468_r0s1;
+  reg             parity_r0s2__153;
+  reg             ref_tmp123_sroa_0_0_off471_r0s1;
+  reg             parity_r0s2__154;
+  reg             ref_tmp123_sroa_0_0_off478_r0s1;
+  reg             parity_r0s2__155;
+  reg             ref_tmp123_sroa_0_0_off483_r0s1;
+  reg             parity_r0s2__156;
+  reg             ref_tmp123_sroa_0_0_off488_r0s1;
+  reg             parity_r0s2__157;
+  reg             ref_tmp123_sroa_0_0_off490_r0s1;
+  reg             parity_r0s2__158;
+  reg             ref_tmp123_sroa_0_0_off492_r0s1;
+  reg             parity_r0s2__159;
+  reg             ref_tmp123_sroa_0_0_off497_r0s1;
+  reg             parity_r0s2__160;
+  reg             ref_tmp123_sroa_0_0_off501_r0s1;
+  reg             parity_r0s2__161;
+  reg             field_r0s1__19;
+  reg             parity_r0s2__162;
+  reg             ref_tmp123_sroa_0_0_off306_r0s1;
+  reg             parity_r0s2__163;
+  reg             ref_tmp123_sroa_0_0_off314_r0s1;
+  reg             parity_r0s2__164;
+  reg             ref_tmp123_sroa_0_0_off327_r0s1;
+  reg             parity_r0s2__165;
+  reg             ref_tmp123_sroa_0_0_off336_r0s1;
+  reg             parity_r0s2__166;
+  reg             ref_tmp123_sroa_0_0_off346_r0s1;
+  reg             parity_r0s2__167;
+  reg             ref_tmp123_sroa_0_0_off354_r0s1;
+  reg             parity_r0s2__168;
+  reg             ref_tmp123_sroa_0_0_off370_r0s1;
+  reg             parity_r0s2__169;
+  reg             ref_tmp123_sroa_0_0_off390_r0s1;
+  reg             parity_r0s2__170;
+  reg             ref_tmp123_sroa_0_0_off397_r0s1;
+  reg             parity_r0s2__171;
+  reg             ref_tmp123_sroa_0_0_off401_r0s1;
+  reg             parity_r0s2__172;
+  reg             ref_tmp123_sroa_0_0_off410_r0s1;
+  reg             parity_r0s2__173;
+  reg             ref_tmp123_sroa_0_0_off414_r0s1;
+  reg             parity_r0s2__174;
+  reg             ref_tmp123_sroa_0_0_off422_r0s1;
+  reg             parity_r0s2__175;
+  reg             ref_tmp123_sroa_0_0_off427_r0s1;
+  reg             parity_r0s2__176;
+  reg             ref_tmp123_sroa_0_0_off436_r0s1;
+  reg             parity_r0s2__177;
+  reg             ref_tmp123_sroa_0_0_off439_r0s1;
+  reg             parity_r0s2__178;
+  reg             ref_tmp123_sroa_0_0_off452_r0s1;
+  reg             parity_r0s2__179;
+  reg             ref_tmp123_sroa_0_0_off455_r0s1;
+  reg             parity_r0s2__180;
+  reg             ref_tmp123_sroa_0_0_off463_r0s1;
+  reg             parity_r0s2__181;
+  reg             ref_tmp123_sroa_0_0_off472_r0s1;
+  reg             parity_r0s2__182;
+  reg             ref_tmp123_sroa_0_0_off479_r0s1;
+  reg             parity_r0s2__183;
+  reg             ref_tmp123_sroa_0_0_off493_r0s1;
+  reg             parity_r0s2__184;
+  reg             ref_tmp123_sroa_0_0_off498_r0s1;
+  reg             parity_r0s2__185;
+  reg             ref_tmp123_sroa_0_0_off502_r0s1;
+  reg             parity_r0s2__186;
+  reg             field_r0s1__20;
+  reg             parity_r0s2__187;
+  reg             ref_tmp123_sroa_0_0_off328_r0s1;
+  reg             parity_r0s2__188;
+  reg             ref_tmp123_sroa_0_0_off337_r0s1;
+  reg             parity_r0s2__189;
+  reg             ref_tmp123_sroa_0_0_off347_r0s1;
+  reg             parity_r0s2__190;
+  reg             ref_tmp123_sroa_0_0_off371_r0s1;
+  reg             parity_r0s2__191;
+  reg             ref_tmp123_sroa_0_0_off391_r0s1;
+  reg             parity_r0s2__192;
+  reg             ref_tmp123_sroa_0_0_off415_r0s1;
+  reg             parity_r0s2__193;
+  reg             ref_tmp123_sroa_0_0_off423_r0s1;
+  reg             parity_r0s2__194;
+  reg             ref_tmp123_sroa_0_0_off440_r0s1;
+  reg             parity_r0s2__195;
+  reg             ref_tmp123_sroa_0_0_off456_r0s1;
+  reg             parity_r0s2__196;
+  reg             ref_tmp123_sroa_0_0_off473_r0s1;
+  reg             parity_r0s2__197;
+  reg             ref_tmp123_sroa_0_0_off480_r0s1;
+  reg             parity_r0s2__198;
+  reg             ref_tmp123_sroa_0_0_off499_r0s1;
+  reg             parity_r0s2__199;
+  reg             and_r0s1;
+  reg             parity_r0s2__200;
+  reg             ref_tmp123_sroa_0_0_off329_r0s1;
+  reg             parity_r0s2__201;
+  reg             ref_tmp123_sroa_0_0_off348_r0s1;
+  reg             parity_r0s2__202;
+  reg             ref_tmp123_sroa_0_0_off372_r0s1;
+  reg             parity_r0s2__203;
+  reg             ref_tmp123_sroa_0_0_off416_r0s1;
+  reg             parity_r0s2__204;
+  reg             ref_tmp123_sroa_0_0_off457_r0s1;
+  reg             parity_r0s2__205;
+  reg             ref_tmp123_sroa_0_0_off474_r0s1;
+  reg             parity_r0s2__206;
+  reg             ref_tmp123_sroa_0_0_off417_r0s1;
+  reg             parity_r0s2__207;
+  reg             ref_tmp123_sroa_0_0_off418_r0s1;
+  reg             parity_r0s2__208;
+  reg             spec_select51_r0s3;
+  reg             spec_select51_r0s3__1;
+  reg             spec_select51_r0s3__2;
+  reg             spec_select51_r0s3__3;
+  reg             spec_select51_r0s3__4;
+  reg             spec_select51_r0s3__5;
+  reg             spec_select51_r0s3__6;
+  reg             spec_select51_r0s3__7;
+  reg             spec_select51_r0s3__8;
+  reg             spec_select51_r0s3__9;
+  reg             spec_select51_r0s3__10;
+  reg             spec_select51_r0s3__11;
+  reg             spec_select51_r0s3__12;
+  reg             spec_select51_r0s3__13;
+  reg             spec_select51_r0s3__14;
+  reg             spec_select51_r0s3__15;
+  reg             spec_select51_r0s3__16;
+  reg             spec_select51_r0s3__17;
+  reg             spec_select51_r0s3__18;
+  reg             spec_select51_r0s3__19;
+  reg             spec_select51_r0s3__20;
+  reg             spec_select51_r0s3__21;
+  reg             spec_select51_r0s3__22;
+  reg             spec_select51_r0s3__23;
+  reg             spec_select51_r0s3__24;
+  reg             spec_select51_r0s3__25;
+  reg             spec_select51_r0s3__26;
+  reg             spec_select51_r0s3__27;
+  reg             spec_select51_r0s3__28;
+  reg             spec_select51_r0s3__29;
+  reg             spec_select51_r0s3__30;
+  reg             spec_select51_r0s3__31;
+  reg             or_cond20_r0s1;
+  reg             or_cond20_r0s2;
+  reg             or_cond20_r0s3;
+  reg  [31:0]     exact_sroa_0_0_r0s1;
+  reg  [31:0]     exact_sroa_0_0_r0s2;
+  reg  [31:0]     exact_sroa_0_0_r0s3;
+  reg             or_cond3_r0s1;
+  reg             or_cond3_r0s2;
+  reg  [31:0]     spec_select34_r0s3;
+  wire [31:0]     _GEN_17 = or_cond20_r0s3 ? exact_sroa_0_0_r0s3 : spec_select34_r0s3;
+  reg  [7:0]      agg_tmp108_sroa_0_0_r0s1;
+  reg  [7:0]      agg_tmp108_sroa_0_0_r0s2;
+  reg  [7:0]      agg_tmp108_sroa_0_0_r0s3;
+  reg             field_r0s1__21;
+  reg             field_r0s2__15;
+  reg             field_r0s3__15;
+  reg             field_r0s1__22;
+  reg             field_r0s2__16;
+  reg             field_r0s3__16;
+  reg             field_r0s1__23;
+  reg             field_r0s2__17;
+  reg             field_r0s3__17;
+  wire [31:0]     _GEN_18 =
     {^{3'h0,
        _GEN_17[28:26],
        4'h0,
@@ -36559,8 +36516,8 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
        _GEN_17[2],
        1'h0,
        _GEN_17[0]}};
-  reg  [31:0]  xor_r0s3;
-  wire [31:0]  _GEN_19 =
+  reg  [31:0]     xor_r0s3;
+  wire [31:0]     _GEN_19 =
     {^{2'h0,
        spec_select51_r0s3__29,
        1'h0,
@@ -37375,6223 +37332,6701 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
        spec_select51_r0s3__3,
        2'h0,
        spec_select51_r0s3}};
-  reg  [15:0]  beats_sroa_0_2_r0s1;
-  reg  [15:0]  beats_sroa_0_2_r0s2;
-  reg  [15:0]  beats_sroa_0_2_r0s3;
-  assign _GEN = valid0_3 & ~(cmp_i_i699_r0s3 & ~sealed_full_n);
-  reg  [2:0]   state_sroa_0_1_r0s1;
-  reg  [511:0] head_sroa_0_0_r0;
-  reg          cmp_i_i1569_not_r0s2;
-  reg  [31:0]  crc_sroa_0_0_r0;
-  reg  [2:0]   select_r0s1;
-  reg  [2:0]   table_sroa_0_0_r0;
-  reg  [10:0]  select_r0s1__1;
-  reg  [10:0]  section_left_sroa_0_0_r0;
-  reg  [15:0]  beats_sroa_0_0_r0;
-  reg  [7:0]   c_sroa_10_1_r0s1;
-  reg  [7:0]   c_sroa_10_0_r0;
-  reg  [7:0]   c_sroa_8_1_r0s1;
-  reg  [7:0]   c_sroa_8_0_r0;
-  reg  [6:0]   select_r0s1__2;
-  reg  [6:0]   c_sroa_6_0_r0;
-  reg  [7:0]   c_sroa_0_1_r0s1;
-  reg  [7:0]   c_sroa_0_0_r0;
-  wire [31:0]  _GEN_20 = icmp_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
-  wire         _GEN_21 = state_sroa_0_0_r0 == 3'h4;
-  wire [511:0] _GEN_22 = _GEN_8 ? headers_dout : head_sroa_0_0_r0;
-  wire         _GEN_23 = ~_GEN_11 | verdicts_dout == 4'h0;
-  wire [7:0]   _GEN_24 = _GEN_8 ? coded_dout[7:0] : c_sroa_0_0_r0;
-  wire         _GEN_25 = _GEN_23 & _GEN_24[0];
-  wire [7:0]   _GEN_26 = _GEN_25 ? 8'h0 : _GEN_22[55:48];
-  wire [7:0]   _GEN_27 = _GEN_8 ? coded_dout[9:2] : c_sroa_8_0_r0;
-  wire [7:0]   _GEN_28 = _GEN_23 ? _GEN_27 : 8'h0;
-  wire [3:0]   _GEN_29 = _GEN_11 ? verdicts_dout : 4'h0;
-  wire [15:0]  _GEN_30 = _GEN_8 ? 16'h0 : beats_sroa_0_0_r0;
-  wire [10:0]  _GEN_31 = _GEN_23 ? _GEN_30[10:0] : 11'h0;
-  wire [7:0]   _GEN_32 = _GEN_8 ? coded_dout[17:10] : c_sroa_10_0_r0;
-  wire [7:0]   _GEN_33 = _GEN_23 ? _GEN_32 : 8'h0;
-  wire [2:0]   _GEN_34 =
+  reg  [15:0]     beats_sroa_0_2_r0s1;
+  reg  [15:0]     beats_sroa_0_2_r0s2;
+  reg  [15:0]     beats_sroa_0_2_r0s3;
+  assign _GEN = valid0_3 & ~(cmp_i_i694_not_r0s3 & ~sealed_full_n);
+  reg  [511:0]    head_sroa_0_0_r0;
+  reg  [31:0]     crc_sroa_0_0_r0;
+  reg  [2:0]      table_sroa_0_0_r0;
+  reg  [10:0]     section_left_sroa_0_0_r0;
+  reg  [15:0]     beats_sroa_0_0_r0;
+  reg  [7:0]      c_sroa_12_0_r0;
+  reg  [7:0]      c_sroa_10_0_r0;
+  reg  [5:0]      c_sroa_8_0_r0;
+  reg  [6:0]      c_sroa_6_0_r0;
+  reg  [7:0]      c_sroa_0_0_r0;
+  wire [4:0]      _GEN_20 = 5'h4 - {4'h0, c_sroa_8_0_r0[0]};
+  wire            _GEN_21 = state_sroa_0_0_r0[2:0] == 3'h4;
+  wire [511:0]    _GEN_22 = _GEN_8 ? headers_dout : head_sroa_0_0_r0;
+  wire            _GEN_23 = ~_GEN_11 | verdicts_dout == 4'h0;
+  wire [7:0]      _GEN_24 = _GEN_8 ? coded_dout[7:0] : c_sroa_0_0_r0;
+  wire            _GEN_25 = _GEN_23 & _GEN_24[0];
+  wire [7:0]      _GEN_26 = _GEN_25 ? 8'h0 : _GEN_22[55:48];
+  wire [7:0]      _GEN_27 = _GEN_8 ? coded_dout[10:3] : c_sroa_10_0_r0;
+  wire [7:0]      _GEN_28 = _GEN_23 ? _GEN_27 : 8'h0;
+  wire [3:0]      _GEN_29 = _GEN_11 ? verdicts_dout : 4'h0;
+  wire [15:0]     _GEN_30 = _GEN_8 ? 16'h0 : beats_sroa_0_0_r0;
+  wire [10:0]     _GEN_31 = _GEN_23 ? _GEN_30[10:0] : 11'h0;
+  wire [31:0]     _GEN_32 = icmp_r0s2 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
+  wire [7:0]      _GEN_33 = _GEN_8 ? coded_dout[18:11] : c_sroa_12_0_r0;
+  wire [7:0]      _GEN_34 = _GEN_23 ? _GEN_33 : 8'h0;
+  wire [2:0]      _GEN_35 =
     _GEN_4 | _GEN_8 ? (_GEN_4 ? sections1_dout : 3'h0) : table_sroa_0_0_r0;
-  wire [2:0]   _GEN_35 = _GEN_23 ? _GEN_34 : 3'h0;
-  wire [31:0]  _GEN_36 = ~(_GEN_22[31:0]);
-  wire [5:0]   _GEN_37 =
-    {ref_tmp124_sroa_0_0_off108_r0s1, 4'h0, ref_tmp124_sroa_0_0_off43_r0s1};
-  wire [5:0]   _GEN_38 =
-    {ref_tmp124_sroa_0_0_off173_r0s1,
+  wire [2:0]      _GEN_36 = _GEN_23 ? _GEN_35 : 3'h0;
+  wire [31:0]     _GEN_37 = ~(_GEN_22[31:0]);
+  wire [5:0]      _GEN_38 =
+    {ref_tmp123_sroa_0_0_off108_r0s1, 4'h0, ref_tmp123_sroa_0_0_off43_r0s1};
+  wire [5:0]      _GEN_39 =
+    {ref_tmp123_sroa_0_0_off173_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off3_r0s1,
-     ref_tmp124_sroa_0_0_off18_r0s1,
-     ^_GEN_37};
-  wire [5:0]   _GEN_39 =
-    {ref_tmp124_sroa_0_0_off83_r0s1, 4'h0, ref_tmp124_sroa_0_0_off18_r0s1};
-  wire [5:0]   _GEN_40 =
-    {ref_tmp124_sroa_0_0_off68_r0s1, 4'h0, ref_tmp124_sroa_0_0_off3_r0s1};
-  wire [5:0]   _GEN_41 =
-    {ref_tmp124_sroa_0_0_off238_r0s1,
-     ref_tmp124_sroa_0_0_off29_r0s1,
-     ref_tmp124_sroa_0_0_off43_r0s1,
-     ^_GEN_40,
-     ^_GEN_39,
+     ref_tmp123_sroa_0_0_off3_r0s1,
+     ref_tmp123_sroa_0_0_off18_r0s1,
      ^_GEN_38};
-  wire [5:0]   _GEN_42 = {ref_tmp124_sroa_0_0_off148_r0s1, 4'h0, ^_GEN_39};
-  wire [5:0]   _GEN_43 = {ref_tmp124_sroa_0_0_off133_r0s1, 4'h0, ^_GEN_40};
-  wire [5:0]   _GEN_44 =
-    {ref_tmp124_sroa_0_0_off94_r0s1, 4'h0, ref_tmp124_sroa_0_0_off29_r0s1};
-  wire [5:0]   _GEN_45 =
-    {ref_tmp124_sroa_0_0_off109_r0s1, 4'h0, ref_tmp124_sroa_0_0_off44_r0s1};
-  wire [5:0]   _GEN_46 =
-    {ref_tmp124_sroa_0_0_off174_r0s1,
+  wire [5:0]      _GEN_40 =
+    {ref_tmp123_sroa_0_0_off83_r0s1, 4'h0, ref_tmp123_sroa_0_0_off18_r0s1};
+  wire [5:0]      _GEN_41 =
+    {ref_tmp123_sroa_0_0_off68_r0s1, 4'h0, ref_tmp123_sroa_0_0_off3_r0s1};
+  wire [5:0]      _GEN_42 =
+    {ref_tmp123_sroa_0_0_off238_r0s1,
+     ref_tmp123_sroa_0_0_off29_r0s1,
+     ref_tmp123_sroa_0_0_off43_r0s1,
+     ^_GEN_41,
+     ^_GEN_40,
+     ^_GEN_39};
+  wire [5:0]      _GEN_43 = {ref_tmp123_sroa_0_0_off148_r0s1, 4'h0, ^_GEN_40};
+  wire [5:0]      _GEN_44 = {ref_tmp123_sroa_0_0_off133_r0s1, 4'h0, ^_GEN_41};
+  wire [5:0]      _GEN_45 =
+    {ref_tmp123_sroa_0_0_off94_r0s1, 4'h0, ref_tmp123_sroa_0_0_off29_r0s1};
+  wire [5:0]      _GEN_46 =
+    {ref_tmp123_sroa_0_0_off109_r0s1, 4'h0, ref_tmp123_sroa_0_0_off44_r0s1};
+  wire [5:0]      _GEN_47 =
+    {ref_tmp123_sroa_0_0_off174_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off4_r0s1,
-     ref_tmp124_sroa_0_0_off19_r0s1,
-     ^_GEN_45};
-  wire [5:0]   _GEN_47 =
-    {ref_tmp124_sroa_0_0_off84_r0s1, 4'h0, ref_tmp124_sroa_0_0_off19_r0s1};
-  wire [5:0]   _GEN_48 =
-    {ref_tmp124_sroa_0_0_off69_r0s1, 4'h0, ref_tmp124_sroa_0_0_off4_r0s1};
-  wire [5:0]   _GEN_49 =
-    {ref_tmp124_sroa_0_0_off239_r0s1,
-     ref_tmp124_sroa_0_0_off30_r0s1,
-     ref_tmp124_sroa_0_0_off44_r0s1,
-     ^_GEN_48,
-     ^_GEN_47,
+     ref_tmp123_sroa_0_0_off4_r0s1,
+     ref_tmp123_sroa_0_0_off19_r0s1,
      ^_GEN_46};
-  wire [5:0]   _GEN_50 = {ref_tmp124_sroa_0_0_off149_r0s1, 4'h0, ^_GEN_47};
-  wire [5:0]   _GEN_51 = {ref_tmp124_sroa_0_0_off134_r0s1, 4'h0, ^_GEN_48};
-  wire [5:0]   _GEN_52 =
-    {ref_tmp124_sroa_0_0_off95_r0s1, 4'h0, ref_tmp124_sroa_0_0_off30_r0s1};
-  wire [5:0]   _GEN_53 =
-    {ref_tmp124_sroa_0_0_off112_r0s1, 4'h0, ref_tmp124_sroa_0_0_off47_r0s1};
-  wire [5:0]   _GEN_54 =
-    {ref_tmp124_sroa_0_0_off177_r0s1,
+  wire [5:0]      _GEN_48 =
+    {ref_tmp123_sroa_0_0_off84_r0s1, 4'h0, ref_tmp123_sroa_0_0_off19_r0s1};
+  wire [5:0]      _GEN_49 =
+    {ref_tmp123_sroa_0_0_off69_r0s1, 4'h0, ref_tmp123_sroa_0_0_off4_r0s1};
+  wire [5:0]      _GEN_50 =
+    {ref_tmp123_sroa_0_0_off239_r0s1,
+     ref_tmp123_sroa_0_0_off30_r0s1,
+     ref_tmp123_sroa_0_0_off44_r0s1,
+     ^_GEN_49,
+     ^_GEN_48,
+     ^_GEN_47};
+  wire [5:0]      _GEN_51 = {ref_tmp123_sroa_0_0_off149_r0s1, 4'h0, ^_GEN_48};
+  wire [5:0]      _GEN_52 = {ref_tmp123_sroa_0_0_off134_r0s1, 4'h0, ^_GEN_49};
+  wire [5:0]      _GEN_53 =
+    {ref_tmp123_sroa_0_0_off95_r0s1, 4'h0, ref_tmp123_sroa_0_0_off30_r0s1};
+  wire [5:0]      _GEN_54 =
+    {ref_tmp123_sroa_0_0_off112_r0s1, 4'h0, ref_tmp123_sroa_0_0_off47_r0s1};
+  wire [5:0]      _GEN_55 =
+    {ref_tmp123_sroa_0_0_off177_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off7_r0s1,
-     ref_tmp124_sroa_0_0_off22_r0s1,
-     ^_GEN_53};
-  wire [5:0]   _GEN_55 =
-    {ref_tmp124_sroa_0_0_off87_r0s1, 4'h0, ref_tmp124_sroa_0_0_off22_r0s1};
-  wire [5:0]   _GEN_56 =
-    {ref_tmp124_sroa_0_0_off72_r0s1, 4'h0, ref_tmp124_sroa_0_0_off7_r0s1};
-  wire [5:0]   _GEN_57 =
-    {ref_tmp124_sroa_0_0_off242_r0s1,
-     ref_tmp124_sroa_0_0_off33_r0s1,
-     ref_tmp124_sroa_0_0_off47_r0s1,
-     ^_GEN_56,
-     ^_GEN_55,
+     ref_tmp123_sroa_0_0_off7_r0s1,
+     ref_tmp123_sroa_0_0_off22_r0s1,
      ^_GEN_54};
-  wire [5:0]   _GEN_58 = {ref_tmp124_sroa_0_0_off152_r0s1, 4'h0, ^_GEN_55};
-  wire [5:0]   _GEN_59 = {ref_tmp124_sroa_0_0_off137_r0s1, 4'h0, ^_GEN_56};
-  wire [5:0]   _GEN_60 =
-    {ref_tmp124_sroa_0_0_off98_r0s1, 4'h0, ref_tmp124_sroa_0_0_off33_r0s1};
-  wire [5:0]   _GEN_61 =
-    {ref_tmp124_sroa_0_0_off114_r0s1, 4'h0, ref_tmp124_sroa_0_0_off49_r0s1};
-  wire [5:0]   _GEN_62 =
-    {ref_tmp124_sroa_0_0_off179_r0s1,
+  wire [5:0]      _GEN_56 =
+    {ref_tmp123_sroa_0_0_off87_r0s1, 4'h0, ref_tmp123_sroa_0_0_off22_r0s1};
+  wire [5:0]      _GEN_57 =
+    {ref_tmp123_sroa_0_0_off72_r0s1, 4'h0, ref_tmp123_sroa_0_0_off7_r0s1};
+  wire [5:0]      _GEN_58 =
+    {ref_tmp123_sroa_0_0_off242_r0s1,
+     ref_tmp123_sroa_0_0_off33_r0s1,
+     ref_tmp123_sroa_0_0_off47_r0s1,
+     ^_GEN_57,
+     ^_GEN_56,
+     ^_GEN_55};
+  wire [5:0]      _GEN_59 = {ref_tmp123_sroa_0_0_off152_r0s1, 4'h0, ^_GEN_56};
+  wire [5:0]      _GEN_60 = {ref_tmp123_sroa_0_0_off137_r0s1, 4'h0, ^_GEN_57};
+  wire [5:0]      _GEN_61 =
+    {ref_tmp123_sroa_0_0_off98_r0s1, 4'h0, ref_tmp123_sroa_0_0_off33_r0s1};
+  wire [5:0]      _GEN_62 =
+    {ref_tmp123_sroa_0_0_off114_r0s1, 4'h0, ref_tmp123_sroa_0_0_off49_r0s1};
+  wire [5:0]      _GEN_63 =
+    {ref_tmp123_sroa_0_0_off179_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off9_r0s1,
-     ref_tmp124_sroa_0_0_off24_r0s1,
-     ^_GEN_61};
-  wire [5:0]   _GEN_63 =
-    {ref_tmp124_sroa_0_0_off89_r0s1, 4'h0, ref_tmp124_sroa_0_0_off24_r0s1};
-  wire [5:0]   _GEN_64 =
-    {ref_tmp124_sroa_0_0_off74_r0s1, 4'h0, ref_tmp124_sroa_0_0_off9_r0s1};
-  wire [5:0]   _GEN_65 =
-    {ref_tmp124_sroa_0_0_off244_r0s1,
-     ref_tmp124_sroa_0_0_off35_r0s1,
-     ref_tmp124_sroa_0_0_off49_r0s1,
-     ^_GEN_64,
-     ^_GEN_63,
+     ref_tmp123_sroa_0_0_off9_r0s1,
+     ref_tmp123_sroa_0_0_off24_r0s1,
      ^_GEN_62};
-  wire [5:0]   _GEN_66 = {ref_tmp124_sroa_0_0_off154_r0s1, 4'h0, ^_GEN_63};
-  wire [5:0]   _GEN_67 = {ref_tmp124_sroa_0_0_off139_r0s1, 4'h0, ^_GEN_64};
-  wire [5:0]   _GEN_68 =
-    {ref_tmp124_sroa_0_0_off100_r0s1, 4'h0, ref_tmp124_sroa_0_0_off35_r0s1};
-  wire [5:0]   _GEN_69 =
-    {ref_tmp124_sroa_0_0_off115_r0s1, 4'h0, ref_tmp124_sroa_0_0_off50_r0s1};
-  wire [5:0]   _GEN_70 =
-    {ref_tmp124_sroa_0_0_off180_r0s1,
+  wire [5:0]      _GEN_64 =
+    {ref_tmp123_sroa_0_0_off89_r0s1, 4'h0, ref_tmp123_sroa_0_0_off24_r0s1};
+  wire [5:0]      _GEN_65 =
+    {ref_tmp123_sroa_0_0_off74_r0s1, 4'h0, ref_tmp123_sroa_0_0_off9_r0s1};
+  wire [5:0]      _GEN_66 =
+    {ref_tmp123_sroa_0_0_off244_r0s1,
+     ref_tmp123_sroa_0_0_off35_r0s1,
+     ref_tmp123_sroa_0_0_off49_r0s1,
+     ^_GEN_65,
+     ^_GEN_64,
+     ^_GEN_63};
+  wire [5:0]      _GEN_67 = {ref_tmp123_sroa_0_0_off154_r0s1, 4'h0, ^_GEN_64};
+  wire [5:0]      _GEN_68 = {ref_tmp123_sroa_0_0_off139_r0s1, 4'h0, ^_GEN_65};
+  wire [5:0]      _GEN_69 =
+    {ref_tmp123_sroa_0_0_off100_r0s1, 4'h0, ref_tmp123_sroa_0_0_off35_r0s1};
+  wire [5:0]      _GEN_70 =
+    {ref_tmp123_sroa_0_0_off115_r0s1, 4'h0, ref_tmp123_sroa_0_0_off50_r0s1};
+  wire [5:0]      _GEN_71 =
+    {ref_tmp123_sroa_0_0_off180_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off10_r0s1,
-     ref_tmp124_sroa_0_0_off25_r0s1,
-     ^_GEN_69};
-  wire [5:0]   _GEN_71 =
-    {ref_tmp124_sroa_0_0_off90_r0s1, 4'h0, ref_tmp124_sroa_0_0_off25_r0s1};
-  wire [5:0]   _GEN_72 =
-    {ref_tmp124_sroa_0_0_off75_r0s1, 4'h0, ref_tmp124_sroa_0_0_off10_r0s1};
-  wire [5:0]   _GEN_73 =
-    {ref_tmp124_sroa_0_0_off245_r0s1,
-     ref_tmp124_sroa_0_0_off36_r0s1,
-     ref_tmp124_sroa_0_0_off50_r0s1,
-     ^_GEN_72,
-     ^_GEN_71,
+     ref_tmp123_sroa_0_0_off10_r0s1,
+     ref_tmp123_sroa_0_0_off25_r0s1,
      ^_GEN_70};
-  wire [5:0]   _GEN_74 =
-    {ref_tmp124_sroa_0_0_off155_r0s1, 3'h0, ref_tmp124_sroa_0_0_off0_r0s1, ^_GEN_71};
-  wire [5:0]   _GEN_75 = {ref_tmp124_sroa_0_0_off140_r0s1, 4'h0, ^_GEN_72};
-  wire [5:0]   _GEN_76 =
-    {ref_tmp124_sroa_0_0_off101_r0s1, 4'h0, ref_tmp124_sroa_0_0_off36_r0s1};
-  wire [5:0]   _GEN_77 =
-    {ref_tmp124_sroa_0_0_off117_r0s1, 4'h0, ref_tmp124_sroa_0_0_off52_r0s1};
-  wire [5:0]   _GEN_78 =
-    {ref_tmp124_sroa_0_0_off182_r0s1,
+  wire [5:0]      _GEN_72 =
+    {ref_tmp123_sroa_0_0_off90_r0s1, 4'h0, ref_tmp123_sroa_0_0_off25_r0s1};
+  wire [5:0]      _GEN_73 =
+    {ref_tmp123_sroa_0_0_off75_r0s1, 4'h0, ref_tmp123_sroa_0_0_off10_r0s1};
+  wire [5:0]      _GEN_74 =
+    {ref_tmp123_sroa_0_0_off245_r0s1,
+     ref_tmp123_sroa_0_0_off36_r0s1,
+     ref_tmp123_sroa_0_0_off50_r0s1,
+     ^_GEN_73,
+     ^_GEN_72,
+     ^_GEN_71};
+  wire [5:0]      _GEN_75 =
+    {ref_tmp123_sroa_0_0_off155_r0s1, 3'h0, ref_tmp123_sroa_0_0_off0_r0s1, ^_GEN_72};
+  wire [5:0]      _GEN_76 = {ref_tmp123_sroa_0_0_off140_r0s1, 4'h0, ^_GEN_73};
+  wire [5:0]      _GEN_77 =
+    {ref_tmp123_sroa_0_0_off101_r0s1, 4'h0, ref_tmp123_sroa_0_0_off36_r0s1};
+  wire [5:0]      _GEN_78 =
+    {ref_tmp123_sroa_0_0_off117_r0s1, 4'h0, ref_tmp123_sroa_0_0_off52_r0s1};
+  wire [5:0]      _GEN_79 =
+    {ref_tmp123_sroa_0_0_off182_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off12_r0s1,
-     ref_tmp124_sroa_0_0_off27_r0s1,
-     ^_GEN_77};
-  wire [5:0]   _GEN_79 =
-    {ref_tmp124_sroa_0_0_off92_r0s1, 4'h0, ref_tmp124_sroa_0_0_off27_r0s1};
-  wire [5:0]   _GEN_80 =
-    {ref_tmp124_sroa_0_0_off77_r0s1, 4'h0, ref_tmp124_sroa_0_0_off12_r0s1};
-  wire [5:0]   _GEN_81 =
-    {ref_tmp124_sroa_0_0_off247_r0s1,
-     ref_tmp124_sroa_0_0_off38_r0s1,
-     ref_tmp124_sroa_0_0_off52_r0s1,
-     ^_GEN_80,
-     ^_GEN_79,
+     ref_tmp123_sroa_0_0_off12_r0s1,
+     ref_tmp123_sroa_0_0_off27_r0s1,
      ^_GEN_78};
-  wire [5:0]   _GEN_82 =
-    {ref_tmp124_sroa_0_0_off157_r0s1, 3'h0, ref_tmp124_sroa_0_0_off2_r0s1, ^_GEN_79};
-  wire [5:0]   _GEN_83 = {ref_tmp124_sroa_0_0_off142_r0s1, 4'h0, ^_GEN_80};
-  wire [5:0]   _GEN_84 =
-    {ref_tmp124_sroa_0_0_off103_r0s1, 4'h0, ref_tmp124_sroa_0_0_off38_r0s1};
-  wire [5:0]   _GEN_85 =
-    {ref_tmp124_sroa_0_0_off120_r0s1, 4'h0, ref_tmp124_sroa_0_0_off55_r0s1};
-  wire [5:0]   _GEN_86 =
-    {ref_tmp124_sroa_0_0_off185_r0s1,
+  wire [5:0]      _GEN_80 =
+    {ref_tmp123_sroa_0_0_off92_r0s1, 4'h0, ref_tmp123_sroa_0_0_off27_r0s1};
+  wire [5:0]      _GEN_81 =
+    {ref_tmp123_sroa_0_0_off77_r0s1, 4'h0, ref_tmp123_sroa_0_0_off12_r0s1};
+  wire [5:0]      _GEN_82 =
+    {ref_tmp123_sroa_0_0_off247_r0s1,
+     ref_tmp123_sroa_0_0_off38_r0s1,
+     ref_tmp123_sroa_0_0_off52_r0s1,
+     ^_GEN_81,
+     ^_GEN_80,
+     ^_GEN_79};
+  wire [5:0]      _GEN_83 =
+    {ref_tmp123_sroa_0_0_off157_r0s1, 3'h0, ref_tmp123_sroa_0_0_off2_r0s1, ^_GEN_80};
+  wire [5:0]      _GEN_84 = {ref_tmp123_sroa_0_0_off142_r0s1, 4'h0, ^_GEN_81};
+  wire [5:0]      _GEN_85 =
+    {ref_tmp123_sroa_0_0_off103_r0s1, 4'h0, ref_tmp123_sroa_0_0_off38_r0s1};
+  wire [5:0]      _GEN_86 =
+    {ref_tmp123_sroa_0_0_off120_r0s1, 4'h0, ref_tmp123_sroa_0_0_off55_r0s1};
+  wire [5:0]      _GEN_87 =
+    {ref_tmp123_sroa_0_0_off185_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off15_r0s1,
-     ref_tmp124_sroa_0_0_off30_r0s1,
-     ^_GEN_85};
-  wire [5:0]   _GEN_87 =
-    {ref_tmp124_sroa_0_0_off80_r0s1, 4'h0, ref_tmp124_sroa_0_0_off15_r0s1};
-  wire [5:0]   _GEN_88 =
-    {ref_tmp124_sroa_0_0_off250_r0s1,
-     ref_tmp124_sroa_0_0_off41_r0s1,
-     ref_tmp124_sroa_0_0_off55_r0s1,
-     ^_GEN_87,
-     ^_GEN_52,
+     ref_tmp123_sroa_0_0_off15_r0s1,
+     ref_tmp123_sroa_0_0_off30_r0s1,
      ^_GEN_86};
-  wire [5:0]   _GEN_89 =
-    {ref_tmp124_sroa_0_0_off160_r0s1, 3'h0, ref_tmp124_sroa_0_0_off5_r0s1, ^_GEN_52};
-  wire [5:0]   _GEN_90 = {ref_tmp124_sroa_0_0_off145_r0s1, 4'h0, ^_GEN_87};
-  wire [5:0]   _GEN_91 =
-    {ref_tmp124_sroa_0_0_off106_r0s1, 4'h0, ref_tmp124_sroa_0_0_off41_r0s1};
-  wire [5:0]   _GEN_92 =
-    {ref_tmp124_sroa_0_0_off122_r0s1, 4'h0, ref_tmp124_sroa_0_0_off57_r0s1};
-  wire [5:0]   _GEN_93 =
-    {ref_tmp124_sroa_0_0_off187_r0s1,
+  wire [5:0]      _GEN_88 =
+    {ref_tmp123_sroa_0_0_off80_r0s1, 4'h0, ref_tmp123_sroa_0_0_off15_r0s1};
+  wire [5:0]      _GEN_89 =
+    {ref_tmp123_sroa_0_0_off250_r0s1,
+     ref_tmp123_sroa_0_0_off41_r0s1,
+     ref_tmp123_sroa_0_0_off55_r0s1,
+     ^_GEN_88,
+     ^_GEN_53,
+     ^_GEN_87};
+  wire [5:0]      _GEN_90 =
+    {ref_tmp123_sroa_0_0_off160_r0s1, 3'h0, ref_tmp123_sroa_0_0_off5_r0s1, ^_GEN_53};
+  wire [5:0]      _GEN_91 = {ref_tmp123_sroa_0_0_off145_r0s1, 4'h0, ^_GEN_88};
+  wire [5:0]      _GEN_92 =
+    {ref_tmp123_sroa_0_0_off106_r0s1, 4'h0, ref_tmp123_sroa_0_0_off41_r0s1};
+  wire [5:0]      _GEN_93 =
+    {ref_tmp123_sroa_0_0_off122_r0s1, 4'h0, ref_tmp123_sroa_0_0_off57_r0s1};
+  wire [5:0]      _GEN_94 =
+    {ref_tmp123_sroa_0_0_off187_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off17_r0s1,
-     ref_tmp124_sroa_0_0_off32_r0s1,
-     ^_GEN_92};
-  wire [5:0]   _GEN_94 =
-    {ref_tmp124_sroa_0_0_off97_r0s1, 4'h0, ref_tmp124_sroa_0_0_off32_r0s1};
-  wire [5:0]   _GEN_95 =
-    {ref_tmp124_sroa_0_0_off82_r0s1, 4'h0, ref_tmp124_sroa_0_0_off17_r0s1};
-  wire [5:0]   _GEN_96 =
-    {ref_tmp124_sroa_0_0_off252_r0s1,
-     ref_tmp124_sroa_0_0_off43_r0s1,
-     ref_tmp124_sroa_0_0_off57_r0s1,
-     ^_GEN_95,
-     ^_GEN_94,
+     ref_tmp123_sroa_0_0_off17_r0s1,
+     ref_tmp123_sroa_0_0_off32_r0s1,
      ^_GEN_93};
-  wire [5:0]   _GEN_97 =
-    {ref_tmp124_sroa_0_0_off162_r0s1, 3'h0, ref_tmp124_sroa_0_0_off7_r0s1, ^_GEN_94};
-  wire [5:0]   _GEN_98 = {ref_tmp124_sroa_0_0_off147_r0s1, 4'h0, ^_GEN_95};
-  wire [5:0]   _GEN_99 =
-    {ref_tmp124_sroa_0_0_off123_r0s1, 4'h0, ref_tmp124_sroa_0_0_off58_r0s1};
-  wire [5:0]   _GEN_100 =
-    {ref_tmp124_sroa_0_0_off188_r0s1,
+  wire [5:0]      _GEN_95 =
+    {ref_tmp123_sroa_0_0_off97_r0s1, 4'h0, ref_tmp123_sroa_0_0_off32_r0s1};
+  wire [5:0]      _GEN_96 =
+    {ref_tmp123_sroa_0_0_off82_r0s1, 4'h0, ref_tmp123_sroa_0_0_off17_r0s1};
+  wire [5:0]      _GEN_97 =
+    {ref_tmp123_sroa_0_0_off252_r0s1,
+     ref_tmp123_sroa_0_0_off43_r0s1,
+     ref_tmp123_sroa_0_0_off57_r0s1,
+     ^_GEN_96,
+     ^_GEN_95,
+     ^_GEN_94};
+  wire [5:0]      _GEN_98 =
+    {ref_tmp123_sroa_0_0_off162_r0s1, 3'h0, ref_tmp123_sroa_0_0_off7_r0s1, ^_GEN_95};
+  wire [5:0]      _GEN_99 = {ref_tmp123_sroa_0_0_off147_r0s1, 4'h0, ^_GEN_96};
+  wire [5:0]      _GEN_100 =
+    {ref_tmp123_sroa_0_0_off123_r0s1, 4'h0, ref_tmp123_sroa_0_0_off58_r0s1};
+  wire [5:0]      _GEN_101 =
+    {ref_tmp123_sroa_0_0_off188_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off18_r0s1,
-     ref_tmp124_sroa_0_0_off33_r0s1,
-     ^_GEN_99};
-  wire [5:0]   _GEN_101 =
-    {ref_tmp124_sroa_0_0_off253_r0s1,
-     ref_tmp124_sroa_0_0_off44_r0s1,
-     ref_tmp124_sroa_0_0_off58_r0s1,
-     ^_GEN_39,
-     ^_GEN_60,
+     ref_tmp123_sroa_0_0_off18_r0s1,
+     ref_tmp123_sroa_0_0_off33_r0s1,
      ^_GEN_100};
-  wire [5:0]   _GEN_102 =
-    {ref_tmp124_sroa_0_0_off163_r0s1, 3'h0, ref_tmp124_sroa_0_0_off8_r0s1, ^_GEN_60};
-  wire [5:0]   _GEN_103 =
-    {ref_tmp124_sroa_0_0_off124_r0s1, 4'h0, ref_tmp124_sroa_0_0_off59_r0s1};
-  wire [5:0]   _GEN_104 =
-    {ref_tmp124_sroa_0_0_off189_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off19_r0s1,
-     ref_tmp124_sroa_0_0_off34_r0s1,
-     ^_GEN_103};
-  wire [5:0]   _GEN_105 =
-    {ref_tmp124_sroa_0_0_off99_r0s1, 4'h0, ref_tmp124_sroa_0_0_off34_r0s1};
-  wire [5:0]   _GEN_106 =
-    {ref_tmp124_sroa_0_0_off254_r0s1,
-     ref_tmp124_sroa_0_0_off45_r0s1,
-     ref_tmp124_sroa_0_0_off59_r0s1,
-     ^_GEN_47,
-     ^_GEN_105,
-     ^_GEN_104};
-  wire [5:0]   _GEN_107 =
-    {ref_tmp124_sroa_0_0_off164_r0s1, 3'h0, ref_tmp124_sroa_0_0_off9_r0s1, ^_GEN_105};
-  wire [5:0]   _GEN_108 =
-    {ref_tmp124_sroa_0_0_off110_r0s1, 4'h0, ref_tmp124_sroa_0_0_off45_r0s1};
-  wire [5:0]   _GEN_109 =
-    {ref_tmp124_sroa_0_0_off126_r0s1, 4'h0, ref_tmp124_sroa_0_0_off61_r0s1};
-  wire [5:0]   _GEN_110 =
-    {ref_tmp124_sroa_0_0_off191_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off21_r0s1,
-     ref_tmp124_sroa_0_0_off36_r0s1,
-     ^_GEN_109};
-  wire [5:0]   _GEN_111 =
-    {ref_tmp124_sroa_0_0_off86_r0s1, 4'h0, ref_tmp124_sroa_0_0_off21_r0s1};
-  wire [5:0]   _GEN_112 =
-    {ref_tmp124_sroa_0_0_off256_r0s1,
-     ref_tmp124_sroa_0_0_off47_r0s1,
-     ref_tmp124_sroa_0_0_off61_r0s1,
-     ^_GEN_111,
-     ^_GEN_76,
-     ^_GEN_110};
-  wire [5:0]   _GEN_113 =
-    {ref_tmp124_sroa_0_0_off166_r0s1, 3'h0, ref_tmp124_sroa_0_0_off11_r0s1, ^_GEN_76};
-  wire [5:0]   _GEN_114 = {ref_tmp124_sroa_0_0_off151_r0s1, 4'h0, ^_GEN_111};
-  wire [5:0]   _GEN_115 =
-    {ref_tmp124_sroa_0_0_off128_r0s1, 4'h0, ref_tmp124_sroa_0_0_off63_r0s1};
-  wire [5:0]   _GEN_116 =
-    {ref_tmp124_sroa_0_0_off193_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off23_r0s1,
-     ref_tmp124_sroa_0_0_off38_r0s1,
-     ^_GEN_115};
-  wire [5:0]   _GEN_117 =
-    {ref_tmp124_sroa_0_0_off88_r0s1, 4'h0, ref_tmp124_sroa_0_0_off23_r0s1};
-  wire [5:0]   _GEN_118 =
-    {ref_tmp124_sroa_0_0_off258_r0s1,
-     ref_tmp124_sroa_0_0_off49_r0s1,
-     ref_tmp124_sroa_0_0_off63_r0s1,
-     ^_GEN_117,
-     ^_GEN_84,
-     ^_GEN_116};
-  wire [5:0]   _GEN_119 =
-    {ref_tmp124_sroa_0_0_off168_r0s1, 3'h0, ref_tmp124_sroa_0_0_off13_r0s1, ^_GEN_84};
-  wire [5:0]   _GEN_120 = {ref_tmp124_sroa_0_0_off153_r0s1, 4'h0, ^_GEN_117};
-  wire [5:0]   _GEN_121 =
-    {ref_tmp124_sroa_0_0_off129_r0s1, 4'h0, ref_tmp124_sroa_0_0_off64_r0s1};
-  wire [5:0]   _GEN_122 =
-    {ref_tmp124_sroa_0_0_off194_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off24_r0s1,
-     ref_tmp124_sroa_0_0_off39_r0s1,
-     ^_GEN_121};
-  wire [5:0]   _GEN_123 =
-    {ref_tmp124_sroa_0_0_off104_r0s1, 4'h0, ref_tmp124_sroa_0_0_off39_r0s1};
-  wire [5:0]   _GEN_124 =
-    {ref_tmp124_sroa_0_0_off259_r0s1,
-     ref_tmp124_sroa_0_0_off50_r0s1,
-     ref_tmp124_sroa_0_0_off64_r0s1,
-     ^_GEN_63,
-     ^_GEN_123,
-     ^_GEN_122};
-  wire [5:0]   _GEN_125 =
-    {ref_tmp124_sroa_0_0_off169_r0s1, 3'h0, ref_tmp124_sroa_0_0_off14_r0s1, ^_GEN_123};
-  wire [5:0]   _GEN_126 =
-    {ref_tmp124_sroa_0_0_off65_r0s1, 4'h0, ref_tmp124_sroa_0_0_off0_r0s1};
-  wire [5:0]   _GEN_127 = {ref_tmp124_sroa_0_0_off130_r0s1, 4'h0, ^_GEN_126};
-  wire [5:0]   _GEN_128 =
-    {ref_tmp124_sroa_0_0_off195_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off0_r0s1,
-     ref_tmp124_sroa_0_0_off25_r0s1,
-     ref_tmp124_sroa_0_0_off40_r0s1,
-     ^_GEN_127};
-  wire [5:0]   _GEN_129 =
-    {ref_tmp124_sroa_0_0_off105_r0s1, 4'h0, ref_tmp124_sroa_0_0_off40_r0s1};
-  wire [5:0]   _GEN_130 =
-    {ref_tmp124_sroa_0_0_off260_r0s1,
-     ref_tmp124_sroa_0_0_off51_r0s1,
-     ^_GEN_126,
-     ^_GEN_71,
-     ^_GEN_129,
-     ^_GEN_128};
-  wire [5:0]   _GEN_131 =
-    {ref_tmp124_sroa_0_0_off170_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off0_r0s1,
-     ref_tmp124_sroa_0_0_off15_r0s1,
-     ^_GEN_129};
-  wire [5:0]   _GEN_132 =
-    {ref_tmp124_sroa_0_0_off116_r0s1, 4'h0, ref_tmp124_sroa_0_0_off51_r0s1};
-  wire [5:0]   _GEN_133 =
-    {ref_tmp124_sroa_0_0_off70_r0s1, 4'h0, ref_tmp124_sroa_0_0_off5_r0s1};
-  wire [5:0]   _GEN_134 = {ref_tmp124_sroa_0_0_off135_r0s1, 4'h0, ^_GEN_133};
-  wire [5:0]   _GEN_135 =
-    {ref_tmp124_sroa_0_0_off200_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off5_r0s1,
-     ref_tmp124_sroa_0_0_off30_r0s1,
-     ref_tmp124_sroa_0_0_off45_r0s1,
-     ^_GEN_134};
-  wire [5:0]   _GEN_136 =
-    {ref_tmp124_sroa_0_0_off265_r0s1,
-     ref_tmp124_sroa_0_0_off56_r0s1,
-     ^_GEN_133,
-     ^_GEN_52,
-     ^_GEN_108,
-     ^_GEN_135};
-  wire [5:0]   _GEN_137 =
-    {ref_tmp124_sroa_0_0_off175_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off5_r0s1,
-     ref_tmp124_sroa_0_0_off20_r0s1,
-     ^_GEN_108};
-  wire [5:0]   _GEN_138 =
-    {ref_tmp124_sroa_0_0_off121_r0s1, 4'h0, ref_tmp124_sroa_0_0_off56_r0s1};
-  wire [5:0]   _GEN_139 =
-    {ref_tmp124_sroa_0_0_off71_r0s1, 4'h0, ref_tmp124_sroa_0_0_off6_r0s1};
-  wire [5:0]   _GEN_140 = {ref_tmp124_sroa_0_0_off136_r0s1, 4'h0, ^_GEN_139};
-  wire [5:0]   _GEN_141 =
-    {ref_tmp124_sroa_0_0_off201_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off6_r0s1,
-     ref_tmp124_sroa_0_0_off31_r0s1,
-     ref_tmp124_sroa_0_0_off46_r0s1,
-     ^_GEN_140};
-  wire [5:0]   _GEN_142 =
-    {ref_tmp124_sroa_0_0_off111_r0s1, 4'h0, ref_tmp124_sroa_0_0_off46_r0s1};
-  wire [5:0]   _GEN_143 =
-    {ref_tmp124_sroa_0_0_off96_r0s1, 4'h0, ref_tmp124_sroa_0_0_off31_r0s1};
-  wire [5:0]   _GEN_144 =
-    {ref_tmp124_sroa_0_0_off266_r0s1,
-     ref_tmp124_sroa_0_0_off57_r0s1,
-     ^_GEN_139,
-     ^_GEN_143,
-     ^_GEN_142,
-     ^_GEN_141};
-  wire [5:0]   _GEN_145 =
-    {ref_tmp124_sroa_0_0_off176_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off6_r0s1,
-     ref_tmp124_sroa_0_0_off21_r0s1,
-     ^_GEN_142};
-  wire [5:0]   _GEN_146 =
-    {ref_tmp124_sroa_0_0_off161_r0s1, 3'h0, ref_tmp124_sroa_0_0_off6_r0s1, ^_GEN_143};
-  wire [5:0]   _GEN_147 =
-    {ref_tmp124_sroa_0_0_off202_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off7_r0s1,
-     ref_tmp124_sroa_0_0_off32_r0s1,
-     ref_tmp124_sroa_0_0_off47_r0s1,
-     ^_GEN_59};
-  wire [5:0]   _GEN_148 =
-    {ref_tmp124_sroa_0_0_off267_r0s1,
-     ref_tmp124_sroa_0_0_off58_r0s1,
-     ^_GEN_56,
-     ^_GEN_94,
-     ^_GEN_53,
-     ^_GEN_147};
-  wire [5:0]   _GEN_149 =
-    {ref_tmp124_sroa_0_0_off204_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off9_r0s1,
-     ref_tmp124_sroa_0_0_off34_r0s1,
-     ref_tmp124_sroa_0_0_off49_r0s1,
-     ^_GEN_67};
-  wire [5:0]   _GEN_150 =
-    {ref_tmp124_sroa_0_0_off269_r0s1,
-     ref_tmp124_sroa_0_0_off60_r0s1,
-     ^_GEN_64,
-     ^_GEN_105,
+  wire [5:0]      _GEN_102 =
+    {ref_tmp123_sroa_0_0_off253_r0s1,
+     ref_tmp123_sroa_0_0_off44_r0s1,
+     ref_tmp123_sroa_0_0_off58_r0s1,
+     ^_GEN_40,
      ^_GEN_61,
-     ^_GEN_149};
-  wire [5:0]   _GEN_151 =
-    {ref_tmp124_sroa_0_0_off125_r0s1, 4'h0, ref_tmp124_sroa_0_0_off60_r0s1};
-  wire [5:0]   _GEN_152 =
-    {ref_tmp124_sroa_0_0_off78_r0s1, 4'h0, ref_tmp124_sroa_0_0_off13_r0s1};
-  wire [5:0]   _GEN_153 = {ref_tmp124_sroa_0_0_off143_r0s1, 4'h0, ^_GEN_152};
-  wire [5:0]   _GEN_154 =
-    {ref_tmp124_sroa_0_0_off208_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off13_r0s1,
-     ref_tmp124_sroa_0_0_off38_r0s1,
-     ref_tmp124_sroa_0_0_off53_r0s1,
-     ^_GEN_153};
-  wire [5:0]   _GEN_155 =
-    {ref_tmp124_sroa_0_0_off118_r0s1, 4'h0, ref_tmp124_sroa_0_0_off53_r0s1};
-  wire [5:0]   _GEN_156 =
-    {ref_tmp124_sroa_0_0_off273_r0s1,
-     ref_tmp124_sroa_0_0_off64_r0s1,
-     ^_GEN_152,
-     ^_GEN_84,
-     ^_GEN_155,
-     ^_GEN_154};
-  wire [5:0]   _GEN_157 =
-    {ref_tmp124_sroa_0_0_off183_r0s1,
+     ^_GEN_101};
+  wire [5:0]      _GEN_103 =
+    {ref_tmp123_sroa_0_0_off163_r0s1, 3'h0, ref_tmp123_sroa_0_0_off8_r0s1, ^_GEN_61};
+  wire [5:0]      _GEN_104 =
+    {ref_tmp123_sroa_0_0_off124_r0s1, 4'h0, ref_tmp123_sroa_0_0_off59_r0s1};
+  wire [5:0]      _GEN_105 =
+    {ref_tmp123_sroa_0_0_off189_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off13_r0s1,
-     ref_tmp124_sroa_0_0_off28_r0s1,
-     ^_GEN_155};
-  wire [5:0]   _GEN_158 =
-    {ref_tmp124_sroa_0_0_off210_r0s1,
-     ref_tmp124_sroa_0_0_off1_r0s1,
-     ref_tmp124_sroa_0_0_off15_r0s1,
-     ref_tmp124_sroa_0_0_off40_r0s1,
-     ref_tmp124_sroa_0_0_off55_r0s1,
-     ^_GEN_90};
-  wire [5:0]   _GEN_159 =
-    {ref_tmp124_sroa_0_0_off66_r0s1, 4'h0, ref_tmp124_sroa_0_0_off1_r0s1};
-  wire [5:0]   _GEN_160 =
-    {ref_tmp124_sroa_0_0_off275_r0s1,
-     ^_GEN_159,
-     ^_GEN_87,
-     ^_GEN_129,
-     ^_GEN_85,
-     ^_GEN_158};
-  wire [5:0]   _GEN_161 = {ref_tmp124_sroa_0_0_off131_r0s1, 4'h0, ^_GEN_159};
-  wire [5:0]   _GEN_162 =
-    {ref_tmp124_sroa_0_0_off81_r0s1, 4'h0, ref_tmp124_sroa_0_0_off16_r0s1};
-  wire [5:0]   _GEN_163 = {ref_tmp124_sroa_0_0_off146_r0s1, 4'h0, ^_GEN_162};
-  wire [5:0]   _GEN_164 =
-    {ref_tmp124_sroa_0_0_off211_r0s1,
-     ref_tmp124_sroa_0_0_off2_r0s1,
-     ref_tmp124_sroa_0_0_off16_r0s1,
-     ref_tmp124_sroa_0_0_off41_r0s1,
-     ref_tmp124_sroa_0_0_off56_r0s1,
-     ^_GEN_163};
-  wire [5:0]   _GEN_165 =
-    {ref_tmp124_sroa_0_0_off67_r0s1, 4'h0, ref_tmp124_sroa_0_0_off2_r0s1};
-  wire [5:0]   _GEN_166 =
-    {ref_tmp124_sroa_0_0_off276_r0s1,
-     ^_GEN_165,
-     ^_GEN_162,
-     ^_GEN_91,
-     ^_GEN_138,
-     ^_GEN_164};
-  wire [5:0]   _GEN_167 =
-    {ref_tmp124_sroa_0_0_off186_r0s1,
+     ref_tmp123_sroa_0_0_off19_r0s1,
+     ref_tmp123_sroa_0_0_off34_r0s1,
+     ^_GEN_104};
+  wire [5:0]      _GEN_106 =
+    {ref_tmp123_sroa_0_0_off99_r0s1, 4'h0, ref_tmp123_sroa_0_0_off34_r0s1};
+  wire [5:0]      _GEN_107 =
+    {ref_tmp123_sroa_0_0_off254_r0s1,
+     ref_tmp123_sroa_0_0_off45_r0s1,
+     ref_tmp123_sroa_0_0_off59_r0s1,
+     ^_GEN_48,
+     ^_GEN_106,
+     ^_GEN_105};
+  wire [5:0]      _GEN_108 =
+    {ref_tmp123_sroa_0_0_off164_r0s1, 3'h0, ref_tmp123_sroa_0_0_off9_r0s1, ^_GEN_106};
+  wire [5:0]      _GEN_109 =
+    {ref_tmp123_sroa_0_0_off110_r0s1, 4'h0, ref_tmp123_sroa_0_0_off45_r0s1};
+  wire [5:0]      _GEN_110 =
+    {ref_tmp123_sroa_0_0_off126_r0s1, 4'h0, ref_tmp123_sroa_0_0_off61_r0s1};
+  wire [5:0]      _GEN_111 =
+    {ref_tmp123_sroa_0_0_off191_r0s1,
      2'h0,
-     ref_tmp124_sroa_0_0_off16_r0s1,
-     ref_tmp124_sroa_0_0_off31_r0s1,
-     ^_GEN_138};
-  wire [5:0]   _GEN_168 =
-    {ref_tmp124_sroa_0_0_off171_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off1_r0s1,
-     ref_tmp124_sroa_0_0_off16_r0s1,
-     ^_GEN_91};
-  wire [5:0]   _GEN_169 = {ref_tmp124_sroa_0_0_off132_r0s1, 4'h0, ^_GEN_165};
-  wire [5:0]   _GEN_170 =
-    {ref_tmp124_sroa_0_0_off212_r0s1,
-     ref_tmp124_sroa_0_0_off3_r0s1,
-     ref_tmp124_sroa_0_0_off17_r0s1,
-     ref_tmp124_sroa_0_0_off42_r0s1,
-     ref_tmp124_sroa_0_0_off57_r0s1,
-     ^_GEN_98};
-  wire [5:0]   _GEN_171 =
-    {ref_tmp124_sroa_0_0_off107_r0s1, 4'h0, ref_tmp124_sroa_0_0_off42_r0s1};
-  wire [5:0]   _GEN_172 =
-    {ref_tmp124_sroa_0_0_off277_r0s1, ^_GEN_40, ^_GEN_95, ^_GEN_171, ^_GEN_92, ^_GEN_170};
-  wire [5:0]   _GEN_173 =
-    {ref_tmp124_sroa_0_0_off172_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off2_r0s1,
-     ref_tmp124_sroa_0_0_off17_r0s1,
-     ^_GEN_171};
-  wire [5:0]   _GEN_174 =
-    {ref_tmp124_sroa_0_0_off214_r0s1,
-     ref_tmp124_sroa_0_0_off5_r0s1,
-     ref_tmp124_sroa_0_0_off19_r0s1,
-     ref_tmp124_sroa_0_0_off44_r0s1,
-     ref_tmp124_sroa_0_0_off59_r0s1,
-     ^_GEN_50};
-  wire [5:0]   _GEN_175 =
-    {ref_tmp124_sroa_0_0_off279_r0s1,
-     ^_GEN_133,
-     ^_GEN_47,
-     ^_GEN_45,
-     ^_GEN_103,
-     ^_GEN_174};
-  wire [5:0]   _GEN_176 =
-    {ref_tmp124_sroa_0_0_off219_r0s1,
-     ref_tmp124_sroa_0_0_off10_r0s1,
-     ref_tmp124_sroa_0_0_off24_r0s1,
-     ref_tmp124_sroa_0_0_off49_r0s1,
-     ref_tmp124_sroa_0_0_off64_r0s1,
-     ^_GEN_66};
-  wire [5:0]   _GEN_177 =
-    {ref_tmp124_sroa_0_0_off284_r0s1, ^_GEN_72, ^_GEN_63, ^_GEN_61, ^_GEN_121, ^_GEN_176};
-  wire [5:0]   _GEN_178 =
-    {ref_tmp124_sroa_0_0_off220_r0s1,
-     ref_tmp124_sroa_0_0_off11_r0s1,
-     ref_tmp124_sroa_0_0_off25_r0s1,
-     ref_tmp124_sroa_0_0_off50_r0s1,
-     ^_GEN_126,
-     ^_GEN_74};
-  wire [5:0]   _GEN_179 =
-    {ref_tmp124_sroa_0_0_off76_r0s1, 4'h0, ref_tmp124_sroa_0_0_off11_r0s1};
-  wire [5:0]   _GEN_180 =
-    {ref_tmp124_sroa_0_0_off285_r0s1,
-     ^_GEN_179,
-     ^_GEN_71,
-     ^_GEN_69,
-     ^_GEN_127,
-     ^_GEN_178};
-  wire [5:0]   _GEN_181 = {ref_tmp124_sroa_0_0_off141_r0s1, 4'h0, ^_GEN_179};
-  wire [5:0]   _GEN_182 =
-    {ref_tmp124_sroa_0_0_off222_r0s1,
-     ref_tmp124_sroa_0_0_off13_r0s1,
-     ref_tmp124_sroa_0_0_off27_r0s1,
-     ref_tmp124_sroa_0_0_off52_r0s1,
-     ^_GEN_165,
-     ^_GEN_82};
-  wire [5:0]   _GEN_183 =
-    {ref_tmp124_sroa_0_0_off287_r0s1,
-     ^_GEN_152,
-     ^_GEN_79,
+     ref_tmp123_sroa_0_0_off21_r0s1,
+     ref_tmp123_sroa_0_0_off36_r0s1,
+     ^_GEN_110};
+  wire [5:0]      _GEN_112 =
+    {ref_tmp123_sroa_0_0_off86_r0s1, 4'h0, ref_tmp123_sroa_0_0_off21_r0s1};
+  wire [5:0]      _GEN_113 =
+    {ref_tmp123_sroa_0_0_off256_r0s1,
+     ref_tmp123_sroa_0_0_off47_r0s1,
+     ref_tmp123_sroa_0_0_off61_r0s1,
+     ^_GEN_112,
      ^_GEN_77,
-     ^_GEN_169,
-     ^_GEN_182};
-  wire [5:0]   _GEN_184 =
-    {ref_tmp124_sroa_0_0_off197_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off2_r0s1,
-     ref_tmp124_sroa_0_0_off27_r0s1,
-     ref_tmp124_sroa_0_0_off42_r0s1,
-     ^_GEN_169};
-  wire [5:0]   _GEN_185 =
-    {ref_tmp124_sroa_0_0_off225_r0s1,
-     ref_tmp124_sroa_0_0_off16_r0s1,
-     ref_tmp124_sroa_0_0_off30_r0s1,
-     ref_tmp124_sroa_0_0_off55_r0s1,
-     ^_GEN_133,
-     ^_GEN_89};
-  wire [5:0]   _GEN_186 =
-    {ref_tmp124_sroa_0_0_off290_r0s1,
-     ^_GEN_162,
-     ^_GEN_52,
+     ^_GEN_111};
+  wire [5:0]      _GEN_114 =
+    {ref_tmp123_sroa_0_0_off166_r0s1, 3'h0, ref_tmp123_sroa_0_0_off11_r0s1, ^_GEN_77};
+  wire [5:0]      _GEN_115 = {ref_tmp123_sroa_0_0_off151_r0s1, 4'h0, ^_GEN_112};
+  wire [5:0]      _GEN_116 =
+    {ref_tmp123_sroa_0_0_off128_r0s1, 4'h0, ref_tmp123_sroa_0_0_off63_r0s1};
+  wire [5:0]      _GEN_117 =
+    {ref_tmp123_sroa_0_0_off193_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off23_r0s1,
+     ref_tmp123_sroa_0_0_off38_r0s1,
+     ^_GEN_116};
+  wire [5:0]      _GEN_118 =
+    {ref_tmp123_sroa_0_0_off88_r0s1, 4'h0, ref_tmp123_sroa_0_0_off23_r0s1};
+  wire [5:0]      _GEN_119 =
+    {ref_tmp123_sroa_0_0_off258_r0s1,
+     ref_tmp123_sroa_0_0_off49_r0s1,
+     ref_tmp123_sroa_0_0_off63_r0s1,
+     ^_GEN_118,
      ^_GEN_85,
+     ^_GEN_117};
+  wire [5:0]      _GEN_120 =
+    {ref_tmp123_sroa_0_0_off168_r0s1, 3'h0, ref_tmp123_sroa_0_0_off13_r0s1, ^_GEN_85};
+  wire [5:0]      _GEN_121 = {ref_tmp123_sroa_0_0_off153_r0s1, 4'h0, ^_GEN_118};
+  wire [5:0]      _GEN_122 =
+    {ref_tmp123_sroa_0_0_off129_r0s1, 4'h0, ref_tmp123_sroa_0_0_off64_r0s1};
+  wire [5:0]      _GEN_123 =
+    {ref_tmp123_sroa_0_0_off194_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off24_r0s1,
+     ref_tmp123_sroa_0_0_off39_r0s1,
+     ^_GEN_122};
+  wire [5:0]      _GEN_124 =
+    {ref_tmp123_sroa_0_0_off104_r0s1, 4'h0, ref_tmp123_sroa_0_0_off39_r0s1};
+  wire [5:0]      _GEN_125 =
+    {ref_tmp123_sroa_0_0_off259_r0s1,
+     ref_tmp123_sroa_0_0_off50_r0s1,
+     ref_tmp123_sroa_0_0_off64_r0s1,
+     ^_GEN_64,
+     ^_GEN_124,
+     ^_GEN_123};
+  wire [5:0]      _GEN_126 =
+    {ref_tmp123_sroa_0_0_off169_r0s1, 3'h0, ref_tmp123_sroa_0_0_off14_r0s1, ^_GEN_124};
+  wire [5:0]      _GEN_127 =
+    {ref_tmp123_sroa_0_0_off65_r0s1, 4'h0, ref_tmp123_sroa_0_0_off0_r0s1};
+  wire [5:0]      _GEN_128 = {ref_tmp123_sroa_0_0_off130_r0s1, 4'h0, ^_GEN_127};
+  wire [5:0]      _GEN_129 =
+    {ref_tmp123_sroa_0_0_off195_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off0_r0s1,
+     ref_tmp123_sroa_0_0_off25_r0s1,
+     ref_tmp123_sroa_0_0_off40_r0s1,
+     ^_GEN_128};
+  wire [5:0]      _GEN_130 =
+    {ref_tmp123_sroa_0_0_off105_r0s1, 4'h0, ref_tmp123_sroa_0_0_off40_r0s1};
+  wire [5:0]      _GEN_131 =
+    {ref_tmp123_sroa_0_0_off260_r0s1,
+     ref_tmp123_sroa_0_0_off51_r0s1,
+     ^_GEN_127,
+     ^_GEN_72,
+     ^_GEN_130,
+     ^_GEN_129};
+  wire [5:0]      _GEN_132 =
+    {ref_tmp123_sroa_0_0_off170_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off0_r0s1,
+     ref_tmp123_sroa_0_0_off15_r0s1,
+     ^_GEN_130};
+  wire [5:0]      _GEN_133 =
+    {ref_tmp123_sroa_0_0_off116_r0s1, 4'h0, ref_tmp123_sroa_0_0_off51_r0s1};
+  wire [5:0]      _GEN_134 =
+    {ref_tmp123_sroa_0_0_off70_r0s1, 4'h0, ref_tmp123_sroa_0_0_off5_r0s1};
+  wire [5:0]      _GEN_135 = {ref_tmp123_sroa_0_0_off135_r0s1, 4'h0, ^_GEN_134};
+  wire [5:0]      _GEN_136 =
+    {ref_tmp123_sroa_0_0_off200_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off5_r0s1,
+     ref_tmp123_sroa_0_0_off30_r0s1,
+     ref_tmp123_sroa_0_0_off45_r0s1,
+     ^_GEN_135};
+  wire [5:0]      _GEN_137 =
+    {ref_tmp123_sroa_0_0_off265_r0s1,
+     ref_tmp123_sroa_0_0_off56_r0s1,
      ^_GEN_134,
-     ^_GEN_185};
-  wire [5:0]   _GEN_187 =
-    {ref_tmp124_sroa_0_0_off226_r0s1,
-     ref_tmp124_sroa_0_0_off17_r0s1,
-     ref_tmp124_sroa_0_0_off31_r0s1,
-     ref_tmp124_sroa_0_0_off56_r0s1,
-     ^_GEN_139,
-     ^_GEN_146};
-  wire [5:0]   _GEN_188 =
-    {ref_tmp124_sroa_0_0_off291_r0s1,
-     ^_GEN_95,
-     ^_GEN_143,
-     ^_GEN_138,
-     ^_GEN_140,
-     ^_GEN_187};
-  wire [5:0]   _GEN_189 =
-    {ref_tmp124_sroa_0_0_off73_r0s1, 4'h0, ref_tmp124_sroa_0_0_off8_r0s1};
-  wire [5:0]   _GEN_190 =
-    {ref_tmp124_sroa_0_0_off228_r0s1,
-     ref_tmp124_sroa_0_0_off19_r0s1,
-     ref_tmp124_sroa_0_0_off33_r0s1,
-     ref_tmp124_sroa_0_0_off58_r0s1,
-     ^_GEN_189,
-     ^_GEN_102};
-  wire [5:0]   _GEN_191 = {ref_tmp124_sroa_0_0_off138_r0s1, 4'h0, ^_GEN_189};
-  wire [5:0]   _GEN_192 =
-    {ref_tmp124_sroa_0_0_off293_r0s1, ^_GEN_47, ^_GEN_60, ^_GEN_99, ^_GEN_191, ^_GEN_190};
-  wire [5:0]   _GEN_193 =
-    {ref_tmp124_sroa_0_0_off203_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off8_r0s1,
-     ref_tmp124_sroa_0_0_off33_r0s1,
-     ref_tmp124_sroa_0_0_off48_r0s1,
-     ^_GEN_191};
-  wire [5:0]   _GEN_194 =
-    {ref_tmp124_sroa_0_0_off229_r0s1,
-     ref_tmp124_sroa_0_0_off20_r0s1,
-     ref_tmp124_sroa_0_0_off34_r0s1,
-     ref_tmp124_sroa_0_0_off59_r0s1,
-     ^_GEN_64,
-     ^_GEN_107};
-  wire [5:0]   _GEN_195 =
-    {ref_tmp124_sroa_0_0_off85_r0s1, 4'h0, ref_tmp124_sroa_0_0_off20_r0s1};
-  wire [5:0]   _GEN_196 =
-    {ref_tmp124_sroa_0_0_off294_r0s1,
-     ^_GEN_195,
-     ^_GEN_105,
-     ^_GEN_103,
-     ^_GEN_67,
-     ^_GEN_194};
-  wire [5:0]   _GEN_197 = {ref_tmp124_sroa_0_0_off150_r0s1, 4'h0, ^_GEN_195};
-  wire [5:0]   _GEN_198 =
-    {ref_tmp124_sroa_0_0_off165_r0s1, 3'h0, ref_tmp124_sroa_0_0_off10_r0s1, ^_GEN_68};
-  wire [5:0]   _GEN_199 =
-    {ref_tmp124_sroa_0_0_off230_r0s1,
-     ref_tmp124_sroa_0_0_off21_r0s1,
-     ref_tmp124_sroa_0_0_off35_r0s1,
-     ref_tmp124_sroa_0_0_off60_r0s1,
-     ^_GEN_72,
-     ^_GEN_198};
-  wire [5:0]   _GEN_200 =
-    {ref_tmp124_sroa_0_0_off295_r0s1,
-     ^_GEN_111,
-     ^_GEN_68,
-     ^_GEN_151,
-     ^_GEN_75,
-     ^_GEN_199};
-  wire [5:0]   _GEN_201 =
-    {ref_tmp124_sroa_0_0_off205_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off10_r0s1,
-     ref_tmp124_sroa_0_0_off35_r0s1,
-     ref_tmp124_sroa_0_0_off50_r0s1,
-     ^_GEN_75};
-  wire [5:0]   _GEN_202 =
-    {ref_tmp124_sroa_0_0_off190_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off20_r0s1,
-     ref_tmp124_sroa_0_0_off35_r0s1,
-     ^_GEN_151};
-  wire [5:0]   _GEN_203 =
-    {ref_tmp124_sroa_0_0_off231_r0s1,
-     ref_tmp124_sroa_0_0_off22_r0s1,
-     ref_tmp124_sroa_0_0_off36_r0s1,
-     ref_tmp124_sroa_0_0_off61_r0s1,
-     ^_GEN_179,
-     ^_GEN_113};
-  wire [5:0]   _GEN_204 =
-    {ref_tmp124_sroa_0_0_off296_r0s1,
-     ^_GEN_55,
-     ^_GEN_76,
-     ^_GEN_109,
-     ^_GEN_181,
-     ^_GEN_203};
-  wire [5:0]   _GEN_205 =
-    {ref_tmp124_sroa_0_0_off206_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off11_r0s1,
-     ref_tmp124_sroa_0_0_off36_r0s1,
-     ref_tmp124_sroa_0_0_off51_r0s1,
-     ^_GEN_181};
-  wire [5:0]   _GEN_206 =
-    {ref_tmp124_sroa_0_0_off233_r0s1,
-     ref_tmp124_sroa_0_0_off24_r0s1,
-     ref_tmp124_sroa_0_0_off38_r0s1,
-     ref_tmp124_sroa_0_0_off63_r0s1,
-     ^_GEN_152,
-     ^_GEN_119};
-  wire [5:0]   _GEN_207 =
-    {ref_tmp124_sroa_0_0_off298_r0s1,
-     ^_GEN_63,
-     ^_GEN_84,
-     ^_GEN_115,
-     ^_GEN_153,
-     ^_GEN_206};
-  wire [5:0]   _GEN_208 =
-    {ref_tmp124_sroa_0_0_off79_r0s1, 4'h0, ref_tmp124_sroa_0_0_off14_r0s1};
-  wire [5:0]   _GEN_209 =
-    {ref_tmp124_sroa_0_0_off234_r0s1,
-     ref_tmp124_sroa_0_0_off25_r0s1,
-     ref_tmp124_sroa_0_0_off39_r0s1,
-     ref_tmp124_sroa_0_0_off64_r0s1,
-     ^_GEN_208,
-     ^_GEN_125};
-  wire [5:0]   _GEN_210 = {ref_tmp124_sroa_0_0_off144_r0s1, 4'h0, ^_GEN_208};
-  wire [5:0]   _GEN_211 =
-    {ref_tmp124_sroa_0_0_off299_r0s1,
-     ^_GEN_71,
-     ^_GEN_123,
-     ^_GEN_121,
-     ^_GEN_210,
-     ^_GEN_209};
-  wire [5:0]   _GEN_212 =
-    {ref_tmp124_sroa_0_0_off209_r0s1,
-     ref_tmp124_sroa_0_0_off0_r0s1,
-     ref_tmp124_sroa_0_0_off14_r0s1,
-     ref_tmp124_sroa_0_0_off39_r0s1,
-     ref_tmp124_sroa_0_0_off54_r0s1,
-     ^_GEN_210};
-  wire [5:0]   _GEN_213 =
-    {ref_tmp124_sroa_0_0_off235_r0s1,
-     ref_tmp124_sroa_0_0_off26_r0s1,
-     ref_tmp124_sroa_0_0_off40_r0s1,
-     ^_GEN_126,
-     ^_GEN_87,
-     ^_GEN_131};
-  wire [5:0]   _GEN_214 =
-    {ref_tmp124_sroa_0_0_off91_r0s1, 4'h0, ref_tmp124_sroa_0_0_off26_r0s1};
-  wire [5:0]   _GEN_215 =
-    {ref_tmp124_sroa_0_0_off300_r0s1,
-     ^_GEN_214,
-     ^_GEN_129,
-     ^_GEN_127,
-     ^_GEN_90,
-     ^_GEN_213};
-  wire [5:0]   _GEN_216 =
-    {ref_tmp124_sroa_0_0_off156_r0s1, 3'h0, ref_tmp124_sroa_0_0_off1_r0s1, ^_GEN_214};
-  wire [5:0]   _GEN_217 =
-    {ref_tmp124_sroa_0_0_off237_r0s1,
-     ref_tmp124_sroa_0_0_off28_r0s1,
-     ref_tmp124_sroa_0_0_off42_r0s1,
-     ^_GEN_165,
-     ^_GEN_95,
-     ^_GEN_173};
-  wire [5:0]   _GEN_218 =
-    {ref_tmp124_sroa_0_0_off93_r0s1, 4'h0, ref_tmp124_sroa_0_0_off28_r0s1};
-  wire [5:0]   _GEN_219 =
-    {ref_tmp124_sroa_0_0_off302_r0s1,
-     ^_GEN_218,
-     ^_GEN_171,
-     ^_GEN_169,
-     ^_GEN_98,
-     ^_GEN_217};
-  wire [5:0]   _GEN_220 =
-    {ref_tmp124_sroa_0_0_off158_r0s1, 3'h0, ref_tmp124_sroa_0_0_off3_r0s1, ^_GEN_218};
-  wire [5:0]   _GEN_221 =
-    {ref_tmp124_sroa_0_0_off213_r0s1,
-     ref_tmp124_sroa_0_0_off4_r0s1,
-     ref_tmp124_sroa_0_0_off18_r0s1,
-     ref_tmp124_sroa_0_0_off43_r0s1,
-     ref_tmp124_sroa_0_0_off58_r0s1,
-     ^_GEN_42};
-  wire [5:0]   _GEN_222 =
-    {ref_tmp124_sroa_0_0_off198_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off3_r0s1,
-     ref_tmp124_sroa_0_0_off28_r0s1,
-     ref_tmp124_sroa_0_0_off43_r0s1,
-     ^_GEN_43};
-  wire [5:0]   _GEN_223 =
-    {ref_tmp124_sroa_0_0_off159_r0s1, 3'h0, ref_tmp124_sroa_0_0_off4_r0s1, ^_GEN_44};
-  wire [5:0]   _GEN_224 =
-    {ref_tmp124_sroa_0_0_off218_r0s1,
-     ref_tmp124_sroa_0_0_off9_r0s1,
-     ref_tmp124_sroa_0_0_off23_r0s1,
-     ref_tmp124_sroa_0_0_off48_r0s1,
-     ref_tmp124_sroa_0_0_off63_r0s1,
-     ^_GEN_120};
-  wire [5:0]   _GEN_225 =
-    {ref_tmp124_sroa_0_0_off113_r0s1, 4'h0, ref_tmp124_sroa_0_0_off48_r0s1};
-  wire [5:0]   _GEN_226 =
-    {ref_tmp124_sroa_0_0_off178_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off8_r0s1,
-     ref_tmp124_sroa_0_0_off23_r0s1,
-     ^_GEN_225};
-  wire [5:0]   _GEN_227 =
-    {ref_tmp124_sroa_0_0_off221_r0s1,
-     ref_tmp124_sroa_0_0_off12_r0s1,
-     ref_tmp124_sroa_0_0_off26_r0s1,
-     ref_tmp124_sroa_0_0_off51_r0s1,
-     ^_GEN_159,
-     ^_GEN_216};
-  wire [5:0]   _GEN_228 =
-    {ref_tmp124_sroa_0_0_off181_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off11_r0s1,
-     ref_tmp124_sroa_0_0_off26_r0s1,
-     ^_GEN_132};
-  wire [5:0]   _GEN_229 =
-    {ref_tmp124_sroa_0_0_off102_r0s1, 4'h0, ref_tmp124_sroa_0_0_off37_r0s1};
-  wire [5:0]   _GEN_230 =
-    {ref_tmp124_sroa_0_0_off167_r0s1, 3'h0, ref_tmp124_sroa_0_0_off12_r0s1, ^_GEN_229};
-  wire [5:0]   _GEN_231 =
-    {ref_tmp124_sroa_0_0_off223_r0s1,
-     ref_tmp124_sroa_0_0_off14_r0s1,
-     ref_tmp124_sroa_0_0_off28_r0s1,
-     ref_tmp124_sroa_0_0_off53_r0s1,
-     ^_GEN_40,
-     ^_GEN_220};
-  wire [5:0]   _GEN_232 =
-    {ref_tmp124_sroa_0_0_off227_r0s1,
-     ref_tmp124_sroa_0_0_off18_r0s1,
-     ref_tmp124_sroa_0_0_off32_r0s1,
-     ref_tmp124_sroa_0_0_off57_r0s1,
-     ^_GEN_56,
-     ^_GEN_97};
-  wire [5:0]   _GEN_233 =
-    {ref_tmp124_sroa_0_0_off215_r0s1,
-     ref_tmp124_sroa_0_0_off6_r0s1,
-     ref_tmp124_sroa_0_0_off20_r0s1,
-     ref_tmp124_sroa_0_0_off45_r0s1,
-     ref_tmp124_sroa_0_0_off60_r0s1,
-     ^_GEN_197};
-  wire [5:0]   _GEN_234 =
-    {ref_tmp124_sroa_0_0_off216_r0s1,
-     ref_tmp124_sroa_0_0_off7_r0s1,
-     ref_tmp124_sroa_0_0_off21_r0s1,
-     ref_tmp124_sroa_0_0_off46_r0s1,
-     ref_tmp124_sroa_0_0_off61_r0s1,
-     ^_GEN_114};
-  wire [5:0]   _GEN_235 =
-    {ref_tmp124_sroa_0_0_off232_r0s1,
-     ref_tmp124_sroa_0_0_off23_r0s1,
-     ref_tmp124_sroa_0_0_off37_r0s1,
-     ref_tmp124_sroa_0_0_off62_r0s1,
-     ^_GEN_80,
-     ^_GEN_230};
-  wire [5:0]   _GEN_236 =
-    {ref_tmp124_sroa_0_0_off217_r0s1,
-     ref_tmp124_sroa_0_0_off8_r0s1,
-     ref_tmp124_sroa_0_0_off22_r0s1,
-     ref_tmp124_sroa_0_0_off47_r0s1,
-     ref_tmp124_sroa_0_0_off62_r0s1,
-     ^_GEN_58};
-  wire [5:0]   _GEN_237 =
-    {ref_tmp124_sroa_0_0_off127_r0s1, 4'h0, ref_tmp124_sroa_0_0_off62_r0s1};
-  wire [5:0]   _GEN_238 =
-    {ref_tmp124_sroa_0_0_off192_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off22_r0s1,
-     ref_tmp124_sroa_0_0_off37_r0s1,
-     ^_GEN_237};
-  wire [5:0]   _GEN_239 =
-    {ref_tmp124_sroa_0_0_off224_r0s1,
-     ref_tmp124_sroa_0_0_off15_r0s1,
-     ref_tmp124_sroa_0_0_off29_r0s1,
-     ref_tmp124_sroa_0_0_off54_r0s1,
-     ^_GEN_48,
-     ^_GEN_223};
-  wire [5:0]   _GEN_240 =
-    {ref_tmp124_sroa_0_0_off199_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off4_r0s1,
-     ref_tmp124_sroa_0_0_off29_r0s1,
-     ref_tmp124_sroa_0_0_off44_r0s1,
-     ^_GEN_51};
-  wire [5:0]   _GEN_241 =
-    {ref_tmp124_sroa_0_0_off240_r0s1,
-     ref_tmp124_sroa_0_0_off31_r0s1,
-     ref_tmp124_sroa_0_0_off45_r0s1,
-     ^_GEN_133,
-     ^_GEN_195,
-     ^_GEN_137};
-  wire [5:0]   _GEN_242 =
-    {ref_tmp124_sroa_0_0_off243_r0s1,
-     ref_tmp124_sroa_0_0_off34_r0s1,
-     ref_tmp124_sroa_0_0_off48_r0s1,
-     ^_GEN_189,
-     ^_GEN_117,
-     ^_GEN_226};
-  wire [5:0]   _GEN_243 =
-    {ref_tmp124_sroa_0_0_off207_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off12_r0s1,
-     ref_tmp124_sroa_0_0_off37_r0s1,
-     ref_tmp124_sroa_0_0_off52_r0s1,
-     ^_GEN_83};
-  wire [5:0]   _GEN_244 =
-    {ref_tmp124_sroa_0_0_off119_r0s1, 4'h0, ref_tmp124_sroa_0_0_off54_r0s1};
-  wire [5:0]   _GEN_245 =
-    {ref_tmp124_sroa_0_0_off184_r0s1,
-     2'h0,
-     ref_tmp124_sroa_0_0_off14_r0s1,
-     ref_tmp124_sroa_0_0_off29_r0s1,
-     ^_GEN_244};
-  wire [5:0]   _GEN_246 =
-    {ref_tmp124_sroa_0_0_off249_r0s1,
-     ref_tmp124_sroa_0_0_off40_r0s1,
-     ref_tmp124_sroa_0_0_off54_r0s1,
-     ^_GEN_208,
-     ^_GEN_44,
-     ^_GEN_245};
-  wire [5:0]   _GEN_247 =
-    {ref_tmp124_sroa_0_0_off251_r0s1,
-     ref_tmp124_sroa_0_0_off42_r0s1,
-     ref_tmp124_sroa_0_0_off56_r0s1,
-     ^_GEN_162,
-     ^_GEN_143,
-     ^_GEN_167};
-  wire [5:0]   _GEN_248 =
-    {ref_tmp124_sroa_0_0_off236_r0s1,
-     ref_tmp124_sroa_0_0_off27_r0s1,
-     ref_tmp124_sroa_0_0_off41_r0s1,
-     ^_GEN_159,
-     ^_GEN_162,
-     ^_GEN_168};
-  wire [5:0]   _GEN_249 =
-    {ref_tmp124_sroa_0_0_off241_r0s1,
-     ref_tmp124_sroa_0_0_off32_r0s1,
-     ref_tmp124_sroa_0_0_off46_r0s1,
-     ^_GEN_139,
-     ^_GEN_111,
-     ^_GEN_145};
-  wire [5:0]   _GEN_250 =
-    {ref_tmp124_sroa_0_0_off257_r0s1,
-     ref_tmp124_sroa_0_0_off48_r0s1,
-     ref_tmp124_sroa_0_0_off62_r0s1,
-     ^_GEN_55,
-     ^_GEN_229,
-     ^_GEN_238};
-  wire [5:0]   _GEN_251 =
-    {ref_tmp124_sroa_0_0_off264_r0s1,
-     ref_tmp124_sroa_0_0_off55_r0s1,
-     ^_GEN_48,
-     ^_GEN_44,
-     ^_GEN_45,
-     ^_GEN_240};
-  wire [5:0]   _GEN_252 =
-    {ref_tmp124_sroa_0_0_off270_r0s1,
-     ref_tmp124_sroa_0_0_off61_r0s1,
-     ^_GEN_72,
-     ^_GEN_68,
-     ^_GEN_69,
-     ^_GEN_201};
-  wire [5:0]   _GEN_253 =
-    {ref_tmp124_sroa_0_0_off255_r0s1,
-     ref_tmp124_sroa_0_0_off46_r0s1,
-     ref_tmp124_sroa_0_0_off60_r0s1,
-     ^_GEN_195,
-     ^_GEN_68,
-     ^_GEN_202};
-  wire [5:0]   _GEN_254 =
-    {ref_tmp124_sroa_0_0_off262_r0s1,
-     ref_tmp124_sroa_0_0_off53_r0s1,
-     ^_GEN_165,
-     ^_GEN_79,
-     ^_GEN_171,
-     ^_GEN_184};
-  wire [5:0]   _GEN_255 =
-    {ref_tmp124_sroa_0_0_off278_r0s1, ^_GEN_48, ^_GEN_39, ^_GEN_37, ^_GEN_99, ^_GEN_221};
-  wire [5:0]   _GEN_256 =
-    {ref_tmp124_sroa_0_0_off263_r0s1,
-     ref_tmp124_sroa_0_0_off54_r0s1,
-     ^_GEN_40,
-     ^_GEN_218,
-     ^_GEN_37,
-     ^_GEN_222};
-  wire [5:0]   _GEN_257 =
-    {ref_tmp124_sroa_0_0_off282_r0s1,
-     ^_GEN_189,
-     ^_GEN_55,
      ^_GEN_53,
-     ^_GEN_237,
-     ^_GEN_236};
-  wire [5:0]   _GEN_258 =
-    {ref_tmp124_sroa_0_0_off286_r0s1,
-     ^_GEN_80,
-     ^_GEN_214,
-     ^_GEN_132,
-     ^_GEN_161,
-     ^_GEN_227};
-  wire [5:0]   _GEN_259 =
-    {ref_tmp124_sroa_0_0_off271_r0s1,
-     ref_tmp124_sroa_0_0_off62_r0s1,
-     ^_GEN_179,
-     ^_GEN_76,
-     ^_GEN_132,
-     ^_GEN_205};
-  wire [5:0]   _GEN_260 =
-    {ref_tmp124_sroa_0_0_off246_r0s1,
-     ref_tmp124_sroa_0_0_off37_r0s1,
-     ref_tmp124_sroa_0_0_off51_r0s1,
-     ^_GEN_179,
-     ^_GEN_214,
-     ^_GEN_228};
-  wire [5:0]   _GEN_261 =
-    {ref_tmp124_sroa_0_0_off272_r0s1,
-     ref_tmp124_sroa_0_0_off63_r0s1,
-     ^_GEN_80,
-     ^_GEN_229,
-     ^_GEN_77,
-     ^_GEN_243};
-  wire [5:0]   _GEN_262 =
-    {ref_tmp124_sroa_0_0_off288_r0s1,
-     ^_GEN_208,
-     ^_GEN_218,
-     ^_GEN_155,
-     ^_GEN_43,
-     ^_GEN_231};
-  wire [5:0]   _GEN_263 =
-    {ref_tmp124_sroa_0_0_off248_r0s1,
-     ref_tmp124_sroa_0_0_off39_r0s1,
-     ref_tmp124_sroa_0_0_off53_r0s1,
-     ^_GEN_152,
-     ^_GEN_218,
-     ^_GEN_157};
-  wire [5:0]   _GEN_264 =
-    {ref_tmp124_sroa_0_0_off289_r0s1, ^_GEN_87, ^_GEN_44, ^_GEN_244, ^_GEN_51, ^_GEN_239};
-  wire [5:0]   _GEN_265 =
-    {ref_tmp124_sroa_0_0_off274_r0s1,
-     ^_GEN_126,
-     ^_GEN_208,
-     ^_GEN_123,
-     ^_GEN_244,
-     ^_GEN_212};
-  wire [5:0]   _GEN_266 =
-    {ref_tmp124_sroa_0_0_off292_r0s1, ^_GEN_39, ^_GEN_94, ^_GEN_92, ^_GEN_59, ^_GEN_232};
-  wire [5:0]   _GEN_267 =
-    {ref_tmp124_sroa_0_0_off280_r0s1,
-     ^_GEN_139,
-     ^_GEN_195,
-     ^_GEN_108,
-     ^_GEN_151,
-     ^_GEN_233};
-  wire [5:0]   _GEN_268 =
-    {ref_tmp124_sroa_0_0_off283_r0s1,
-     ^_GEN_64,
-     ^_GEN_117,
-     ^_GEN_225,
-     ^_GEN_115,
-     ^_GEN_224};
-  wire [5:0]   _GEN_269 =
-    {ref_tmp124_sroa_0_0_off297_r0s1,
-     ^_GEN_117,
-     ^_GEN_229,
-     ^_GEN_237,
-     ^_GEN_83,
-     ^_GEN_235};
-  wire [5:0]   _GEN_270 =
-    {ref_tmp124_sroa_0_0_off196_r0s1,
-     1'h0,
-     ref_tmp124_sroa_0_0_off1_r0s1,
-     ref_tmp124_sroa_0_0_off26_r0s1,
-     ref_tmp124_sroa_0_0_off41_r0s1,
-     ^_GEN_161};
-  wire [5:0]   _GEN_271 =
-    {ref_tmp124_sroa_0_0_off261_r0s1,
-     ref_tmp124_sroa_0_0_off52_r0s1,
-     ^_GEN_159,
-     ^_GEN_214,
-     ^_GEN_91,
-     ^_GEN_270};
-  wire [5:0]   _GEN_272 =
-    {ref_tmp124_sroa_0_0_off281_r0s1,
-     ^_GEN_56,
-     ^_GEN_111,
-     ^_GEN_142,
      ^_GEN_109,
-     ^_GEN_234};
-  wire [5:0]   _GEN_273 =
-    {ref_tmp124_sroa_0_0_off268_r0s1,
-     ref_tmp124_sroa_0_0_off59_r0s1,
-     ^_GEN_189,
-     ^_GEN_60,
-     ^_GEN_225,
-     ^_GEN_193};
-  wire [5:0]   _GEN_274 =
-    {ref_tmp124_sroa_0_0_off301_r0s1,
-     ^_GEN_79,
-     ^_GEN_91,
-     ^_GEN_161,
+     ^_GEN_136};
+  wire [5:0]      _GEN_138 =
+    {ref_tmp123_sroa_0_0_off175_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off5_r0s1,
+     ref_tmp123_sroa_0_0_off20_r0s1,
+     ^_GEN_109};
+  wire [5:0]      _GEN_139 =
+    {ref_tmp123_sroa_0_0_off121_r0s1, 4'h0, ref_tmp123_sroa_0_0_off56_r0s1};
+  wire [5:0]      _GEN_140 =
+    {ref_tmp123_sroa_0_0_off71_r0s1, 4'h0, ref_tmp123_sroa_0_0_off6_r0s1};
+  wire [5:0]      _GEN_141 = {ref_tmp123_sroa_0_0_off136_r0s1, 4'h0, ^_GEN_140};
+  wire [5:0]      _GEN_142 =
+    {ref_tmp123_sroa_0_0_off201_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off6_r0s1,
+     ref_tmp123_sroa_0_0_off31_r0s1,
+     ref_tmp123_sroa_0_0_off46_r0s1,
+     ^_GEN_141};
+  wire [5:0]      _GEN_143 =
+    {ref_tmp123_sroa_0_0_off111_r0s1, 4'h0, ref_tmp123_sroa_0_0_off46_r0s1};
+  wire [5:0]      _GEN_144 =
+    {ref_tmp123_sroa_0_0_off96_r0s1, 4'h0, ref_tmp123_sroa_0_0_off31_r0s1};
+  wire [5:0]      _GEN_145 =
+    {ref_tmp123_sroa_0_0_off266_r0s1,
+     ref_tmp123_sroa_0_0_off57_r0s1,
+     ^_GEN_140,
+     ^_GEN_144,
+     ^_GEN_143,
+     ^_GEN_142};
+  wire [5:0]      _GEN_146 =
+    {ref_tmp123_sroa_0_0_off176_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off6_r0s1,
+     ref_tmp123_sroa_0_0_off21_r0s1,
+     ^_GEN_143};
+  wire [5:0]      _GEN_147 =
+    {ref_tmp123_sroa_0_0_off161_r0s1, 3'h0, ref_tmp123_sroa_0_0_off6_r0s1, ^_GEN_144};
+  wire [5:0]      _GEN_148 =
+    {ref_tmp123_sroa_0_0_off202_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off7_r0s1,
+     ref_tmp123_sroa_0_0_off32_r0s1,
+     ref_tmp123_sroa_0_0_off47_r0s1,
+     ^_GEN_60};
+  wire [5:0]      _GEN_149 =
+    {ref_tmp123_sroa_0_0_off267_r0s1,
+     ref_tmp123_sroa_0_0_off58_r0s1,
+     ^_GEN_57,
+     ^_GEN_95,
+     ^_GEN_54,
+     ^_GEN_148};
+  wire [5:0]      _GEN_150 =
+    {ref_tmp123_sroa_0_0_off204_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off9_r0s1,
+     ref_tmp123_sroa_0_0_off34_r0s1,
+     ref_tmp123_sroa_0_0_off49_r0s1,
+     ^_GEN_68};
+  wire [5:0]      _GEN_151 =
+    {ref_tmp123_sroa_0_0_off269_r0s1,
+     ref_tmp123_sroa_0_0_off60_r0s1,
+     ^_GEN_65,
+     ^_GEN_106,
+     ^_GEN_62,
+     ^_GEN_150};
+  wire [5:0]      _GEN_152 =
+    {ref_tmp123_sroa_0_0_off125_r0s1, 4'h0, ref_tmp123_sroa_0_0_off60_r0s1};
+  wire [5:0]      _GEN_153 =
+    {ref_tmp123_sroa_0_0_off78_r0s1, 4'h0, ref_tmp123_sroa_0_0_off13_r0s1};
+  wire [5:0]      _GEN_154 = {ref_tmp123_sroa_0_0_off143_r0s1, 4'h0, ^_GEN_153};
+  wire [5:0]      _GEN_155 =
+    {ref_tmp123_sroa_0_0_off208_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off13_r0s1,
+     ref_tmp123_sroa_0_0_off38_r0s1,
+     ref_tmp123_sroa_0_0_off53_r0s1,
+     ^_GEN_154};
+  wire [5:0]      _GEN_156 =
+    {ref_tmp123_sroa_0_0_off118_r0s1, 4'h0, ref_tmp123_sroa_0_0_off53_r0s1};
+  wire [5:0]      _GEN_157 =
+    {ref_tmp123_sroa_0_0_off273_r0s1,
+     ref_tmp123_sroa_0_0_off64_r0s1,
+     ^_GEN_153,
+     ^_GEN_85,
+     ^_GEN_156,
+     ^_GEN_155};
+  wire [5:0]      _GEN_158 =
+    {ref_tmp123_sroa_0_0_off183_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off13_r0s1,
+     ref_tmp123_sroa_0_0_off28_r0s1,
+     ^_GEN_156};
+  wire [5:0]      _GEN_159 =
+    {ref_tmp123_sroa_0_0_off210_r0s1,
+     ref_tmp123_sroa_0_0_off1_r0s1,
+     ref_tmp123_sroa_0_0_off15_r0s1,
+     ref_tmp123_sroa_0_0_off40_r0s1,
+     ref_tmp123_sroa_0_0_off55_r0s1,
+     ^_GEN_91};
+  wire [5:0]      _GEN_160 =
+    {ref_tmp123_sroa_0_0_off66_r0s1, 4'h0, ref_tmp123_sroa_0_0_off1_r0s1};
+  wire [5:0]      _GEN_161 =
+    {ref_tmp123_sroa_0_0_off275_r0s1,
+     ^_GEN_160,
+     ^_GEN_88,
+     ^_GEN_130,
+     ^_GEN_86,
+     ^_GEN_159};
+  wire [5:0]      _GEN_162 = {ref_tmp123_sroa_0_0_off131_r0s1, 4'h0, ^_GEN_160};
+  wire [5:0]      _GEN_163 =
+    {ref_tmp123_sroa_0_0_off81_r0s1, 4'h0, ref_tmp123_sroa_0_0_off16_r0s1};
+  wire [5:0]      _GEN_164 = {ref_tmp123_sroa_0_0_off146_r0s1, 4'h0, ^_GEN_163};
+  wire [5:0]      _GEN_165 =
+    {ref_tmp123_sroa_0_0_off211_r0s1,
+     ref_tmp123_sroa_0_0_off2_r0s1,
+     ref_tmp123_sroa_0_0_off16_r0s1,
+     ref_tmp123_sroa_0_0_off41_r0s1,
+     ref_tmp123_sroa_0_0_off56_r0s1,
+     ^_GEN_164};
+  wire [5:0]      _GEN_166 =
+    {ref_tmp123_sroa_0_0_off67_r0s1, 4'h0, ref_tmp123_sroa_0_0_off2_r0s1};
+  wire [5:0]      _GEN_167 =
+    {ref_tmp123_sroa_0_0_off276_r0s1,
+     ^_GEN_166,
      ^_GEN_163,
-     ^_GEN_248};
-  wire [31:0]  _GEN_275 =
-    {^{parity_r0s2__232,
+     ^_GEN_92,
+     ^_GEN_139,
+     ^_GEN_165};
+  wire [5:0]      _GEN_168 =
+    {ref_tmp123_sroa_0_0_off186_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off16_r0s1,
+     ref_tmp123_sroa_0_0_off31_r0s1,
+     ^_GEN_139};
+  wire [5:0]      _GEN_169 =
+    {ref_tmp123_sroa_0_0_off171_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off1_r0s1,
+     ref_tmp123_sroa_0_0_off16_r0s1,
+     ^_GEN_92};
+  wire [5:0]      _GEN_170 = {ref_tmp123_sroa_0_0_off132_r0s1, 4'h0, ^_GEN_166};
+  wire [5:0]      _GEN_171 =
+    {ref_tmp123_sroa_0_0_off212_r0s1,
+     ref_tmp123_sroa_0_0_off3_r0s1,
+     ref_tmp123_sroa_0_0_off17_r0s1,
+     ref_tmp123_sroa_0_0_off42_r0s1,
+     ref_tmp123_sroa_0_0_off57_r0s1,
+     ^_GEN_99};
+  wire [5:0]      _GEN_172 =
+    {ref_tmp123_sroa_0_0_off107_r0s1, 4'h0, ref_tmp123_sroa_0_0_off42_r0s1};
+  wire [5:0]      _GEN_173 =
+    {ref_tmp123_sroa_0_0_off277_r0s1, ^_GEN_41, ^_GEN_96, ^_GEN_172, ^_GEN_93, ^_GEN_171};
+  wire [5:0]      _GEN_174 =
+    {ref_tmp123_sroa_0_0_off172_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off2_r0s1,
+     ref_tmp123_sroa_0_0_off17_r0s1,
+     ^_GEN_172};
+  wire [5:0]      _GEN_175 =
+    {ref_tmp123_sroa_0_0_off214_r0s1,
+     ref_tmp123_sroa_0_0_off5_r0s1,
+     ref_tmp123_sroa_0_0_off19_r0s1,
+     ref_tmp123_sroa_0_0_off44_r0s1,
+     ref_tmp123_sroa_0_0_off59_r0s1,
+     ^_GEN_51};
+  wire [5:0]      _GEN_176 =
+    {ref_tmp123_sroa_0_0_off279_r0s1,
+     ^_GEN_134,
+     ^_GEN_48,
+     ^_GEN_46,
+     ^_GEN_104,
+     ^_GEN_175};
+  wire [5:0]      _GEN_177 =
+    {ref_tmp123_sroa_0_0_off219_r0s1,
+     ref_tmp123_sroa_0_0_off10_r0s1,
+     ref_tmp123_sroa_0_0_off24_r0s1,
+     ref_tmp123_sroa_0_0_off49_r0s1,
+     ref_tmp123_sroa_0_0_off64_r0s1,
+     ^_GEN_67};
+  wire [5:0]      _GEN_178 =
+    {ref_tmp123_sroa_0_0_off284_r0s1, ^_GEN_73, ^_GEN_64, ^_GEN_62, ^_GEN_122, ^_GEN_177};
+  wire [5:0]      _GEN_179 =
+    {ref_tmp123_sroa_0_0_off220_r0s1,
+     ref_tmp123_sroa_0_0_off11_r0s1,
+     ref_tmp123_sroa_0_0_off25_r0s1,
+     ref_tmp123_sroa_0_0_off50_r0s1,
+     ^_GEN_127,
+     ^_GEN_75};
+  wire [5:0]      _GEN_180 =
+    {ref_tmp123_sroa_0_0_off76_r0s1, 4'h0, ref_tmp123_sroa_0_0_off11_r0s1};
+  wire [5:0]      _GEN_181 =
+    {ref_tmp123_sroa_0_0_off285_r0s1,
+     ^_GEN_180,
+     ^_GEN_72,
+     ^_GEN_70,
+     ^_GEN_128,
+     ^_GEN_179};
+  wire [5:0]      _GEN_182 = {ref_tmp123_sroa_0_0_off141_r0s1, 4'h0, ^_GEN_180};
+  wire [5:0]      _GEN_183 =
+    {ref_tmp123_sroa_0_0_off222_r0s1,
+     ref_tmp123_sroa_0_0_off13_r0s1,
+     ref_tmp123_sroa_0_0_off27_r0s1,
+     ref_tmp123_sroa_0_0_off52_r0s1,
+     ^_GEN_166,
+     ^_GEN_83};
+  wire [5:0]      _GEN_184 =
+    {ref_tmp123_sroa_0_0_off287_r0s1,
+     ^_GEN_153,
+     ^_GEN_80,
+     ^_GEN_78,
+     ^_GEN_170,
+     ^_GEN_183};
+  wire [5:0]      _GEN_185 =
+    {ref_tmp123_sroa_0_0_off197_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off2_r0s1,
+     ref_tmp123_sroa_0_0_off27_r0s1,
+     ref_tmp123_sroa_0_0_off42_r0s1,
+     ^_GEN_170};
+  wire [5:0]      _GEN_186 =
+    {ref_tmp123_sroa_0_0_off225_r0s1,
+     ref_tmp123_sroa_0_0_off16_r0s1,
+     ref_tmp123_sroa_0_0_off30_r0s1,
+     ref_tmp123_sroa_0_0_off55_r0s1,
+     ^_GEN_134,
+     ^_GEN_90};
+  wire [5:0]      _GEN_187 =
+    {ref_tmp123_sroa_0_0_off290_r0s1,
+     ^_GEN_163,
+     ^_GEN_53,
+     ^_GEN_86,
+     ^_GEN_135,
+     ^_GEN_186};
+  wire [5:0]      _GEN_188 =
+    {ref_tmp123_sroa_0_0_off226_r0s1,
+     ref_tmp123_sroa_0_0_off17_r0s1,
+     ref_tmp123_sroa_0_0_off31_r0s1,
+     ref_tmp123_sroa_0_0_off56_r0s1,
+     ^_GEN_140,
+     ^_GEN_147};
+  wire [5:0]      _GEN_189 =
+    {ref_tmp123_sroa_0_0_off291_r0s1,
+     ^_GEN_96,
+     ^_GEN_144,
+     ^_GEN_139,
+     ^_GEN_141,
+     ^_GEN_188};
+  wire [5:0]      _GEN_190 =
+    {ref_tmp123_sroa_0_0_off73_r0s1, 4'h0, ref_tmp123_sroa_0_0_off8_r0s1};
+  wire [5:0]      _GEN_191 =
+    {ref_tmp123_sroa_0_0_off228_r0s1,
+     ref_tmp123_sroa_0_0_off19_r0s1,
+     ref_tmp123_sroa_0_0_off33_r0s1,
+     ref_tmp123_sroa_0_0_off58_r0s1,
+     ^_GEN_190,
+     ^_GEN_103};
+  wire [5:0]      _GEN_192 = {ref_tmp123_sroa_0_0_off138_r0s1, 4'h0, ^_GEN_190};
+  wire [5:0]      _GEN_193 =
+    {ref_tmp123_sroa_0_0_off293_r0s1,
+     ^_GEN_48,
+     ^_GEN_61,
+     ^_GEN_100,
+     ^_GEN_192,
+     ^_GEN_191};
+  wire [5:0]      _GEN_194 =
+    {ref_tmp123_sroa_0_0_off203_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off8_r0s1,
+     ref_tmp123_sroa_0_0_off33_r0s1,
+     ref_tmp123_sroa_0_0_off48_r0s1,
+     ^_GEN_192};
+  wire [5:0]      _GEN_195 =
+    {ref_tmp123_sroa_0_0_off229_r0s1,
+     ref_tmp123_sroa_0_0_off20_r0s1,
+     ref_tmp123_sroa_0_0_off34_r0s1,
+     ref_tmp123_sroa_0_0_off59_r0s1,
+     ^_GEN_65,
+     ^_GEN_108};
+  wire [5:0]      _GEN_196 =
+    {ref_tmp123_sroa_0_0_off85_r0s1, 4'h0, ref_tmp123_sroa_0_0_off20_r0s1};
+  wire [5:0]      _GEN_197 =
+    {ref_tmp123_sroa_0_0_off294_r0s1,
+     ^_GEN_196,
+     ^_GEN_106,
+     ^_GEN_104,
+     ^_GEN_68,
+     ^_GEN_195};
+  wire [5:0]      _GEN_198 = {ref_tmp123_sroa_0_0_off150_r0s1, 4'h0, ^_GEN_196};
+  wire [5:0]      _GEN_199 =
+    {ref_tmp123_sroa_0_0_off165_r0s1, 3'h0, ref_tmp123_sroa_0_0_off10_r0s1, ^_GEN_69};
+  wire [5:0]      _GEN_200 =
+    {ref_tmp123_sroa_0_0_off230_r0s1,
+     ref_tmp123_sroa_0_0_off21_r0s1,
+     ref_tmp123_sroa_0_0_off35_r0s1,
+     ref_tmp123_sroa_0_0_off60_r0s1,
+     ^_GEN_73,
+     ^_GEN_199};
+  wire [5:0]      _GEN_201 =
+    {ref_tmp123_sroa_0_0_off295_r0s1,
+     ^_GEN_112,
+     ^_GEN_69,
+     ^_GEN_152,
+     ^_GEN_76,
+     ^_GEN_200};
+  wire [5:0]      _GEN_202 =
+    {ref_tmp123_sroa_0_0_off205_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off10_r0s1,
+     ref_tmp123_sroa_0_0_off35_r0s1,
+     ref_tmp123_sroa_0_0_off50_r0s1,
+     ^_GEN_76};
+  wire [5:0]      _GEN_203 =
+    {ref_tmp123_sroa_0_0_off190_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off20_r0s1,
+     ref_tmp123_sroa_0_0_off35_r0s1,
+     ^_GEN_152};
+  wire [5:0]      _GEN_204 =
+    {ref_tmp123_sroa_0_0_off231_r0s1,
+     ref_tmp123_sroa_0_0_off22_r0s1,
+     ref_tmp123_sroa_0_0_off36_r0s1,
+     ref_tmp123_sroa_0_0_off61_r0s1,
+     ^_GEN_180,
+     ^_GEN_114};
+  wire [5:0]      _GEN_205 =
+    {ref_tmp123_sroa_0_0_off296_r0s1,
+     ^_GEN_56,
+     ^_GEN_77,
+     ^_GEN_110,
+     ^_GEN_182,
+     ^_GEN_204};
+  wire [5:0]      _GEN_206 =
+    {ref_tmp123_sroa_0_0_off206_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off11_r0s1,
+     ref_tmp123_sroa_0_0_off36_r0s1,
+     ref_tmp123_sroa_0_0_off51_r0s1,
+     ^_GEN_182};
+  wire [5:0]      _GEN_207 =
+    {ref_tmp123_sroa_0_0_off233_r0s1,
+     ref_tmp123_sroa_0_0_off24_r0s1,
+     ref_tmp123_sroa_0_0_off38_r0s1,
+     ref_tmp123_sroa_0_0_off63_r0s1,
+     ^_GEN_153,
+     ^_GEN_120};
+  wire [5:0]      _GEN_208 =
+    {ref_tmp123_sroa_0_0_off298_r0s1,
+     ^_GEN_64,
+     ^_GEN_85,
+     ^_GEN_116,
+     ^_GEN_154,
+     ^_GEN_207};
+  wire [5:0]      _GEN_209 =
+    {ref_tmp123_sroa_0_0_off79_r0s1, 4'h0, ref_tmp123_sroa_0_0_off14_r0s1};
+  wire [5:0]      _GEN_210 =
+    {ref_tmp123_sroa_0_0_off234_r0s1,
+     ref_tmp123_sroa_0_0_off25_r0s1,
+     ref_tmp123_sroa_0_0_off39_r0s1,
+     ref_tmp123_sroa_0_0_off64_r0s1,
+     ^_GEN_209,
+     ^_GEN_126};
+  wire [5:0]      _GEN_211 = {ref_tmp123_sroa_0_0_off144_r0s1, 4'h0, ^_GEN_209};
+  wire [5:0]      _GEN_212 =
+    {ref_tmp123_sroa_0_0_off299_r0s1,
+     ^_GEN_72,
+     ^_GEN_124,
+     ^_GEN_122,
+     ^_GEN_211,
+     ^_GEN_210};
+  wire [5:0]      _GEN_213 =
+    {ref_tmp123_sroa_0_0_off209_r0s1,
+     ref_tmp123_sroa_0_0_off0_r0s1,
+     ref_tmp123_sroa_0_0_off14_r0s1,
+     ref_tmp123_sroa_0_0_off39_r0s1,
+     ref_tmp123_sroa_0_0_off54_r0s1,
+     ^_GEN_211};
+  wire [5:0]      _GEN_214 =
+    {ref_tmp123_sroa_0_0_off235_r0s1,
+     ref_tmp123_sroa_0_0_off26_r0s1,
+     ref_tmp123_sroa_0_0_off40_r0s1,
+     ^_GEN_127,
+     ^_GEN_88,
+     ^_GEN_132};
+  wire [5:0]      _GEN_215 =
+    {ref_tmp123_sroa_0_0_off91_r0s1, 4'h0, ref_tmp123_sroa_0_0_off26_r0s1};
+  wire [5:0]      _GEN_216 =
+    {ref_tmp123_sroa_0_0_off300_r0s1,
+     ^_GEN_215,
+     ^_GEN_130,
+     ^_GEN_128,
+     ^_GEN_91,
+     ^_GEN_214};
+  wire [5:0]      _GEN_217 =
+    {ref_tmp123_sroa_0_0_off156_r0s1, 3'h0, ref_tmp123_sroa_0_0_off1_r0s1, ^_GEN_215};
+  wire [5:0]      _GEN_218 =
+    {ref_tmp123_sroa_0_0_off237_r0s1,
+     ref_tmp123_sroa_0_0_off28_r0s1,
+     ref_tmp123_sroa_0_0_off42_r0s1,
+     ^_GEN_166,
+     ^_GEN_96,
+     ^_GEN_174};
+  wire [5:0]      _GEN_219 =
+    {ref_tmp123_sroa_0_0_off93_r0s1, 4'h0, ref_tmp123_sroa_0_0_off28_r0s1};
+  wire [5:0]      _GEN_220 =
+    {ref_tmp123_sroa_0_0_off302_r0s1,
+     ^_GEN_219,
+     ^_GEN_172,
+     ^_GEN_170,
+     ^_GEN_99,
+     ^_GEN_218};
+  wire [5:0]      _GEN_221 =
+    {ref_tmp123_sroa_0_0_off158_r0s1, 3'h0, ref_tmp123_sroa_0_0_off3_r0s1, ^_GEN_219};
+  wire [5:0]      _GEN_222 =
+    {ref_tmp123_sroa_0_0_off213_r0s1,
+     ref_tmp123_sroa_0_0_off4_r0s1,
+     ref_tmp123_sroa_0_0_off18_r0s1,
+     ref_tmp123_sroa_0_0_off43_r0s1,
+     ref_tmp123_sroa_0_0_off58_r0s1,
+     ^_GEN_43};
+  wire [5:0]      _GEN_223 =
+    {ref_tmp123_sroa_0_0_off198_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off3_r0s1,
+     ref_tmp123_sroa_0_0_off28_r0s1,
+     ref_tmp123_sroa_0_0_off43_r0s1,
+     ^_GEN_44};
+  wire [5:0]      _GEN_224 =
+    {ref_tmp123_sroa_0_0_off159_r0s1, 3'h0, ref_tmp123_sroa_0_0_off4_r0s1, ^_GEN_45};
+  wire [5:0]      _GEN_225 =
+    {ref_tmp123_sroa_0_0_off218_r0s1,
+     ref_tmp123_sroa_0_0_off9_r0s1,
+     ref_tmp123_sroa_0_0_off23_r0s1,
+     ref_tmp123_sroa_0_0_off48_r0s1,
+     ref_tmp123_sroa_0_0_off63_r0s1,
+     ^_GEN_121};
+  wire [5:0]      _GEN_226 =
+    {ref_tmp123_sroa_0_0_off113_r0s1, 4'h0, ref_tmp123_sroa_0_0_off48_r0s1};
+  wire [5:0]      _GEN_227 =
+    {ref_tmp123_sroa_0_0_off178_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off8_r0s1,
+     ref_tmp123_sroa_0_0_off23_r0s1,
+     ^_GEN_226};
+  wire [5:0]      _GEN_228 =
+    {ref_tmp123_sroa_0_0_off221_r0s1,
+     ref_tmp123_sroa_0_0_off12_r0s1,
+     ref_tmp123_sroa_0_0_off26_r0s1,
+     ref_tmp123_sroa_0_0_off51_r0s1,
+     ^_GEN_160,
+     ^_GEN_217};
+  wire [5:0]      _GEN_229 =
+    {ref_tmp123_sroa_0_0_off181_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off11_r0s1,
+     ref_tmp123_sroa_0_0_off26_r0s1,
+     ^_GEN_133};
+  wire [5:0]      _GEN_230 =
+    {ref_tmp123_sroa_0_0_off102_r0s1, 4'h0, ref_tmp123_sroa_0_0_off37_r0s1};
+  wire [5:0]      _GEN_231 =
+    {ref_tmp123_sroa_0_0_off167_r0s1, 3'h0, ref_tmp123_sroa_0_0_off12_r0s1, ^_GEN_230};
+  wire [5:0]      _GEN_232 =
+    {ref_tmp123_sroa_0_0_off223_r0s1,
+     ref_tmp123_sroa_0_0_off14_r0s1,
+     ref_tmp123_sroa_0_0_off28_r0s1,
+     ref_tmp123_sroa_0_0_off53_r0s1,
+     ^_GEN_41,
+     ^_GEN_221};
+  wire [5:0]      _GEN_233 =
+    {ref_tmp123_sroa_0_0_off227_r0s1,
+     ref_tmp123_sroa_0_0_off18_r0s1,
+     ref_tmp123_sroa_0_0_off32_r0s1,
+     ref_tmp123_sroa_0_0_off57_r0s1,
+     ^_GEN_57,
+     ^_GEN_98};
+  wire [5:0]      _GEN_234 =
+    {ref_tmp123_sroa_0_0_off215_r0s1,
+     ref_tmp123_sroa_0_0_off6_r0s1,
+     ref_tmp123_sroa_0_0_off20_r0s1,
+     ref_tmp123_sroa_0_0_off45_r0s1,
+     ref_tmp123_sroa_0_0_off60_r0s1,
+     ^_GEN_198};
+  wire [5:0]      _GEN_235 =
+    {ref_tmp123_sroa_0_0_off216_r0s1,
+     ref_tmp123_sroa_0_0_off7_r0s1,
+     ref_tmp123_sroa_0_0_off21_r0s1,
+     ref_tmp123_sroa_0_0_off46_r0s1,
+     ref_tmp123_sroa_0_0_off61_r0s1,
+     ^_GEN_115};
+  wire [5:0]      _GEN_236 =
+    {ref_tmp123_sroa_0_0_off232_r0s1,
+     ref_tmp123_sroa_0_0_off23_r0s1,
+     ref_tmp123_sroa_0_0_off37_r0s1,
+     ref_tmp123_sroa_0_0_off62_r0s1,
+     ^_GEN_81,
+     ^_GEN_231};
+  wire [5:0]      _GEN_237 =
+    {ref_tmp123_sroa_0_0_off217_r0s1,
+     ref_tmp123_sroa_0_0_off8_r0s1,
+     ref_tmp123_sroa_0_0_off22_r0s1,
+     ref_tmp123_sroa_0_0_off47_r0s1,
+     ref_tmp123_sroa_0_0_off62_r0s1,
+     ^_GEN_59};
+  wire [5:0]      _GEN_238 =
+    {ref_tmp123_sroa_0_0_off127_r0s1, 4'h0, ref_tmp123_sroa_0_0_off62_r0s1};
+  wire [5:0]      _GEN_239 =
+    {ref_tmp123_sroa_0_0_off192_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off22_r0s1,
+     ref_tmp123_sroa_0_0_off37_r0s1,
+     ^_GEN_238};
+  wire [5:0]      _GEN_240 =
+    {ref_tmp123_sroa_0_0_off224_r0s1,
+     ref_tmp123_sroa_0_0_off15_r0s1,
+     ref_tmp123_sroa_0_0_off29_r0s1,
+     ref_tmp123_sroa_0_0_off54_r0s1,
+     ^_GEN_49,
+     ^_GEN_224};
+  wire [5:0]      _GEN_241 =
+    {ref_tmp123_sroa_0_0_off199_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off4_r0s1,
+     ref_tmp123_sroa_0_0_off29_r0s1,
+     ref_tmp123_sroa_0_0_off44_r0s1,
+     ^_GEN_52};
+  wire [5:0]      _GEN_242 =
+    {ref_tmp123_sroa_0_0_off240_r0s1,
+     ref_tmp123_sroa_0_0_off31_r0s1,
+     ref_tmp123_sroa_0_0_off45_r0s1,
+     ^_GEN_134,
+     ^_GEN_196,
+     ^_GEN_138};
+  wire [5:0]      _GEN_243 =
+    {ref_tmp123_sroa_0_0_off243_r0s1,
+     ref_tmp123_sroa_0_0_off34_r0s1,
+     ref_tmp123_sroa_0_0_off48_r0s1,
+     ^_GEN_190,
+     ^_GEN_118,
+     ^_GEN_227};
+  wire [5:0]      _GEN_244 =
+    {ref_tmp123_sroa_0_0_off207_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off12_r0s1,
+     ref_tmp123_sroa_0_0_off37_r0s1,
+     ref_tmp123_sroa_0_0_off52_r0s1,
+     ^_GEN_84};
+  wire [5:0]      _GEN_245 =
+    {ref_tmp123_sroa_0_0_off119_r0s1, 4'h0, ref_tmp123_sroa_0_0_off54_r0s1};
+  wire [5:0]      _GEN_246 =
+    {ref_tmp123_sroa_0_0_off184_r0s1,
+     2'h0,
+     ref_tmp123_sroa_0_0_off14_r0s1,
+     ref_tmp123_sroa_0_0_off29_r0s1,
+     ^_GEN_245};
+  wire [5:0]      _GEN_247 =
+    {ref_tmp123_sroa_0_0_off249_r0s1,
+     ref_tmp123_sroa_0_0_off40_r0s1,
+     ref_tmp123_sroa_0_0_off54_r0s1,
+     ^_GEN_209,
+     ^_GEN_45,
+     ^_GEN_246};
+  wire [5:0]      _GEN_248 =
+    {ref_tmp123_sroa_0_0_off251_r0s1,
+     ref_tmp123_sroa_0_0_off42_r0s1,
+     ref_tmp123_sroa_0_0_off56_r0s1,
+     ^_GEN_163,
+     ^_GEN_144,
+     ^_GEN_168};
+  wire [5:0]      _GEN_249 =
+    {ref_tmp123_sroa_0_0_off236_r0s1,
+     ref_tmp123_sroa_0_0_off27_r0s1,
+     ref_tmp123_sroa_0_0_off41_r0s1,
+     ^_GEN_160,
+     ^_GEN_163,
+     ^_GEN_169};
+  wire [5:0]      _GEN_250 =
+    {ref_tmp123_sroa_0_0_off241_r0s1,
+     ref_tmp123_sroa_0_0_off32_r0s1,
+     ref_tmp123_sroa_0_0_off46_r0s1,
+     ^_GEN_140,
+     ^_GEN_112,
+     ^_GEN_146};
+  wire [5:0]      _GEN_251 =
+    {ref_tmp123_sroa_0_0_off257_r0s1,
+     ref_tmp123_sroa_0_0_off48_r0s1,
+     ref_tmp123_sroa_0_0_off62_r0s1,
+     ^_GEN_56,
+     ^_GEN_230,
+     ^_GEN_239};
+  wire [5:0]      _GEN_252 =
+    {ref_tmp123_sroa_0_0_off264_r0s1,
+     ref_tmp123_sroa_0_0_off55_r0s1,
+     ^_GEN_49,
+     ^_GEN_45,
+     ^_GEN_46,
+     ^_GEN_241};
+  wire [5:0]      _GEN_253 =
+    {ref_tmp123_sroa_0_0_off270_r0s1,
+     ref_tmp123_sroa_0_0_off61_r0s1,
+     ^_GEN_73,
+     ^_GEN_69,
+     ^_GEN_70,
+     ^_GEN_202};
+  wire [5:0]      _GEN_254 =
+    {ref_tmp123_sroa_0_0_off255_r0s1,
+     ref_tmp123_sroa_0_0_off46_r0s1,
+     ref_tmp123_sroa_0_0_off60_r0s1,
+     ^_GEN_196,
+     ^_GEN_69,
+     ^_GEN_203};
+  wire [5:0]      _GEN_255 =
+    {ref_tmp123_sroa_0_0_off262_r0s1,
+     ref_tmp123_sroa_0_0_off53_r0s1,
+     ^_GEN_166,
+     ^_GEN_80,
+     ^_GEN_172,
+     ^_GEN_185};
+  wire [5:0]      _GEN_256 =
+    {ref_tmp123_sroa_0_0_off278_r0s1, ^_GEN_49, ^_GEN_40, ^_GEN_38, ^_GEN_100, ^_GEN_222};
+  wire [5:0]      _GEN_257 =
+    {ref_tmp123_sroa_0_0_off263_r0s1,
+     ref_tmp123_sroa_0_0_off54_r0s1,
+     ^_GEN_41,
+     ^_GEN_219,
+     ^_GEN_38,
+     ^_GEN_223};
+  wire [5:0]      _GEN_258 =
+    {ref_tmp123_sroa_0_0_off282_r0s1,
+     ^_GEN_190,
+     ^_GEN_56,
+     ^_GEN_54,
+     ^_GEN_238,
+     ^_GEN_237};
+  wire [5:0]      _GEN_259 =
+    {ref_tmp123_sroa_0_0_off286_r0s1,
+     ^_GEN_81,
+     ^_GEN_215,
+     ^_GEN_133,
+     ^_GEN_162,
+     ^_GEN_228};
+  wire [5:0]      _GEN_260 =
+    {ref_tmp123_sroa_0_0_off271_r0s1,
+     ref_tmp123_sroa_0_0_off62_r0s1,
+     ^_GEN_180,
+     ^_GEN_77,
+     ^_GEN_133,
+     ^_GEN_206};
+  wire [5:0]      _GEN_261 =
+    {ref_tmp123_sroa_0_0_off246_r0s1,
+     ref_tmp123_sroa_0_0_off37_r0s1,
+     ref_tmp123_sroa_0_0_off51_r0s1,
+     ^_GEN_180,
+     ^_GEN_215,
+     ^_GEN_229};
+  wire [5:0]      _GEN_262 =
+    {ref_tmp123_sroa_0_0_off272_r0s1,
+     ref_tmp123_sroa_0_0_off63_r0s1,
+     ^_GEN_81,
+     ^_GEN_230,
+     ^_GEN_78,
+     ^_GEN_244};
+  wire [5:0]      _GEN_263 =
+    {ref_tmp123_sroa_0_0_off288_r0s1,
+     ^_GEN_209,
+     ^_GEN_219,
+     ^_GEN_156,
+     ^_GEN_44,
+     ^_GEN_232};
+  wire [5:0]      _GEN_264 =
+    {ref_tmp123_sroa_0_0_off248_r0s1,
+     ref_tmp123_sroa_0_0_off39_r0s1,
+     ref_tmp123_sroa_0_0_off53_r0s1,
+     ^_GEN_153,
+     ^_GEN_219,
+     ^_GEN_158};
+  wire [5:0]      _GEN_265 =
+    {ref_tmp123_sroa_0_0_off289_r0s1, ^_GEN_88, ^_GEN_45, ^_GEN_245, ^_GEN_52, ^_GEN_240};
+  wire [5:0]      _GEN_266 =
+    {ref_tmp123_sroa_0_0_off274_r0s1,
+     ^_GEN_127,
+     ^_GEN_209,
+     ^_GEN_124,
+     ^_GEN_245,
+     ^_GEN_213};
+  wire [5:0]      _GEN_267 =
+    {ref_tmp123_sroa_0_0_off292_r0s1, ^_GEN_40, ^_GEN_95, ^_GEN_93, ^_GEN_60, ^_GEN_233};
+  wire [5:0]      _GEN_268 =
+    {ref_tmp123_sroa_0_0_off280_r0s1,
+     ^_GEN_140,
+     ^_GEN_196,
+     ^_GEN_109,
+     ^_GEN_152,
+     ^_GEN_234};
+  wire [5:0]      _GEN_269 =
+    {ref_tmp123_sroa_0_0_off283_r0s1,
+     ^_GEN_65,
+     ^_GEN_118,
+     ^_GEN_226,
+     ^_GEN_116,
+     ^_GEN_225};
+  wire [5:0]      _GEN_270 =
+    {ref_tmp123_sroa_0_0_off297_r0s1,
+     ^_GEN_118,
+     ^_GEN_230,
+     ^_GEN_238,
+     ^_GEN_84,
+     ^_GEN_236};
+  wire [5:0]      _GEN_271 =
+    {ref_tmp123_sroa_0_0_off196_r0s1,
+     1'h0,
+     ref_tmp123_sroa_0_0_off1_r0s1,
+     ref_tmp123_sroa_0_0_off26_r0s1,
+     ref_tmp123_sroa_0_0_off41_r0s1,
+     ^_GEN_162};
+  wire [5:0]      _GEN_272 =
+    {ref_tmp123_sroa_0_0_off261_r0s1,
+     ref_tmp123_sroa_0_0_off52_r0s1,
+     ^_GEN_160,
+     ^_GEN_215,
+     ^_GEN_92,
+     ^_GEN_271};
+  wire [5:0]      _GEN_273 =
+    {ref_tmp123_sroa_0_0_off281_r0s1,
+     ^_GEN_57,
+     ^_GEN_112,
+     ^_GEN_143,
+     ^_GEN_110,
+     ^_GEN_235};
+  wire [5:0]      _GEN_274 =
+    {ref_tmp123_sroa_0_0_off268_r0s1,
+     ref_tmp123_sroa_0_0_off59_r0s1,
+     ^_GEN_190,
+     ^_GEN_61,
+     ^_GEN_226,
+     ^_GEN_194};
+  wire [5:0]      _GEN_275 =
+    {ref_tmp123_sroa_0_0_off301_r0s1,
+     ^_GEN_80,
+     ^_GEN_92,
+     ^_GEN_162,
+     ^_GEN_164,
+     ^_GEN_249};
+  wire [31:0]     _GEN_276 =
+    {^{parity_r0s2__200,
        3'h0,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       2'h0,
-       parity_r0s2__231,
-       3'h0,
-       parity_r0s2__133,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       2'h0,
-       parity_r0s2__190,
-       1'h0,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       1'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       3'h0,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       4'h0,
-       parity_r0s2__119,
-       parity_r0s2__185,
-       1'h0,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       2'h0,
-       parity_r0s2__183,
-       1'h0,
-       parity_r0s2__112,
-       parity_r0s2__237,
-       4'h0,
-       parity_r0s2__211,
-       2'h0,
-       parity_r0s2__180,
-       1'h0,
        parity_r0s2__108,
        parity_r0s2__107,
-       parity_r0s2__179,
-       1'h0,
+       parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       3'h0,
-       parity_r0s2__209,
+       parity_r0s2__186,
        2'h0,
+       parity_r0s2__199,
+       3'h0,
+       parity_r0s2__101,
        parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       1'h0,
-       parity_r0s2__175,
-       1'h0,
-       parity_r0s2__208,
+       parity_r0s2__184,
        2'h0,
+       parity_r0s2__158,
+       1'h0,
+       parity_r0s2__157,
+       1'h0,
+       parity_r0s2__96,
        parity_r0s2__95,
-       parity_r0s2__226,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       1'h0,
+       parity_r0s2__92,
+       parity_r0s2__198,
        3'h0,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       6'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       2'h0,
-       parity_r0s2__170,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       4'h0,
+       parity_r0s2__87,
+       parity_r0s2__153,
        1'h0,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       1'h0,
-       parity_r0s2__204,
-       2'h0,
        parity_r0s2__85,
-       parity_r0s2__203,
-       2'h0,
+       parity_r0s2__84,
        parity_r0s2__83,
-       parity_r0s2__165,
+       parity_r0s2__181,
+       2'h0,
+       parity_r0s2__151,
        1'h0,
-       parity_r0s2__224,
-       3'h0,
        parity_r0s2__80,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
+       parity_r0s2__205,
+       4'h0,
+       parity_r0s2__179,
+       2'h0,
+       parity_r0s2__148,
        1'h0,
        parity_r0s2__76,
        parity_r0s2__75,
-       parity_r0s2__74,
-       parity_r0s2__162,
-       1'h0,
-       parity_r0s2__161,
-       1'h0,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       4'h0,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       1'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       1'h0,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       1'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       2'h0,
-       parity_r0s2__155,
-       1'h0,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       4'h0,
-       parity_r0s2__153,
-       1'h0,
-       parity_r0s2__52,
-       parity_r0s2__51,
-       parity_r0s2__152,
-       1'h0,
-       parity_r0s2__221,
-       3'h0,
-       parity_r0s2__150,
-       1'h0,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       4'h0,
-       parity_r0s2__44,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       1'h0,
        parity_r0s2__147,
        1'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       1'h0,
-       parity_r0s2__196,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       parity_r0s2__195,
+       3'h0,
+       parity_r0s2__177,
        2'h0,
+       parity_r0s2__68,
+       parity_r0s2__67,
        parity_r0s2__144,
        1'h0,
-       parity_r0s2__35,
        parity_r0s2__143,
        1'h0,
-       parity_r0s2__195,
+       parity_r0s2__176,
        2'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{1'h0,
-       parity_r0s2__219,
+       parity_r0s2__63,
+       parity_r0s2__194,
        3'h0,
-       parity_r0s2__139,
+       parity_r0s2__61,
+       parity_r0s2__208,
+       6'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       2'h0,
        parity_r0s2__138,
+       1'h0,
        parity_r0s2__137,
+       1'h0,
        parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
+       1'h0,
+       parity_r0s2__172,
        2'h0,
-       parity_r0s2__217,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       2'h0,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       1'h0,
+       parity_r0s2__192,
        3'h0,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       2'h0,
+       parity_r0s2__48,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       1'h0,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       parity_r0s2__42,
        parity_r0s2__130,
        1'h0,
        parity_r0s2__129,
        1'h0,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       1'h0,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       3'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       4'h0,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       1'h0,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       2'h0,
-       parity_r0s2__113,
-       1'h0,
-       parity_r0s2__237,
-       parity_r0s2__228,
-       4'h0,
-       parity_r0s2__181,
-       2'h0,
-       parity_r0s2__109,
-       1'h0,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       1'h0,
-       parity_r0s2__104,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       3'h0,
-       parity_r0s2__177,
-       2'h0,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       1'h0,
-       parity_r0s2__97,
-       1'h0,
-       parity_r0s2__174,
-       2'h0,
-       parity_r0s2__226,
-       parity_r0s2__207,
-       3'h0,
-       parity_r0s2__240,
-       parity_r0s2__239,
-       6'h0,
-       parity_r0s2__205,
-       parity_r0s2__171,
-       2'h0,
-       parity_r0s2__89,
-       1'h0,
-       parity_r0s2__88,
-       1'h0,
-       parity_r0s2__87,
-       1'h0,
-       parity_r0s2__167,
-       2'h0,
-       parity_r0s2__203,
-       parity_r0s2__166,
-       2'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       1'h0,
-       parity_r0s2__202,
-       3'h0,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       parity_r0s2__74,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       1'h0,
-       parity_r0s2__72,
-       1'h0,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       parity_r0s2__223,
-       4'h0,
-       parity_r0s2__159,
-       parity_r0s2__66,
-       1'h0,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       1'h0,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       2'h0,
-       parity_r0s2__56,
-       1'h0,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       4'h0,
-       parity_r0s2__53,
-       1'h0,
-       parity_r0s2__51,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       1'h0,
-       parity_r0s2__198,
-       3'h0,
-       parity_r0s2__48,
-       1'h0,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       4'h0,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       1'h0,
        parity_r0s2__39,
-       parity_r0s2__146,
        parity_r0s2__38,
-       1'h0,
-       parity_r0s2__145,
-       2'h0,
-       parity_r0s2__36,
-       1'h0,
-       parity_r0s2__143,
-       parity_r0s2__34,
-       1'h0,
-       parity_r0s2__142,
-       305'h0},
-     ^{2'h0,
-       parity_r0s2__194,
-       3'h0,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       2'h0,
-       parity_r0s2__192,
-       3'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       2'h0,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       1'h0,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       1'h0,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       3'h0,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       parity_r0s2__214,
+       parity_r0s2__37,
+       parity_r0s2__203,
        4'h0,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       1'h0,
+       parity_r0s2__33,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       1'h0,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       1'h0,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       2'h0,
+       parity_r0s2__123,
+       1'h0,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       4'h0,
+       parity_r0s2__121,
+       1'h0,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       1'h0,
+       parity_r0s2__189,
+       3'h0,
        parity_r0s2__118,
-       parity_r0s2__117,
+       1'h0,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       4'h0,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       parity_r0s2__116,
        1'h0,
        parity_r0s2__115,
-       parity_r0s2__213,
-       parity_r0s2__184,
+       1'h0,
+       parity_r0s2__8,
+       parity_r0s2__7,
        parity_r0s2__114,
+       1'h0,
+       parity_r0s2__164,
        2'h0,
        parity_r0s2__112,
        1'h0,
-       parity_r0s2__228,
-       parity_r0s2__212,
-       4'h0,
-       parity_r0s2__110,
-       2'h0,
-       parity_r0s2__108,
+       parity_r0s2__3,
+       parity_r0s2__111,
        1'h0,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       parity_r0s2__105,
-       1'h0,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       3'h0,
-       parity_r0s2__101,
-       2'h0,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       1'h0,
-       parity_r0s2__208,
-       1'h0,
-       parity_r0s2__96,
-       2'h0,
-       parity_r0s2__207,
-       parity_r0s2__173,
-       3'h0,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       6'h0,
-       parity_r0s2__171,
-       parity_r0s2__90,
-       2'h0,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       1'h0,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       2'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       2'h0,
-       parity_r0s2__82,
-       parity_r0s2__224,
-       1'h0,
-       parity_r0s2__164,
-       3'h0,
-       parity_r0s2__78,
        parity_r0s2__163,
-       parity_r0s2__77,
-       parity_r0s2__76,
-       1'h0,
-       parity_r0s2__74,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       1'h0,
-       parity_r0s2__71,
-       1'h0,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       parity_r0s2__223,
-       parity_r0s2__201,
-       4'h0,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       1'h0,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       1'h0,
-       parity_r0s2__156,
-       parity_r0s2__57,
        2'h0,
-       parity_r0s2__55,
-       1'h0,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       4'h0,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
-       3'h0,
-       parity_r0s2__47,
-       1'h0,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       4'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       1'h0,
-       parity_r0s2__40,
-       1'h0,
-       parity_r0s2__146,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       1'h0,
-       parity_r0s2__37,
-       2'h0,
-       parity_r0s2__35,
-       1'h0,
-       parity_r0s2__34,
-       parity_r0s2__195,
-       1'h0,
-       parity_r0s2__33,
-       304'h0},
-     ^{3'h0,
-       parity_r0s2__141,
-       3'h0,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       2'h0,
-       parity_r0s2__134,
-       3'h0,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       2'h0,
-       parity_r0s2__129,
-       1'h0,
-       parity_r0s2__127,
-       1'h0,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
+       parity_r0s2,
+       303'h0},
+     ^{1'h0,
        parity_r0s2__187,
-       parity_r0s2__123,
        3'h0,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       4'h0,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       1'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       2'h0,
-       parity_r0s2__237,
-       1'h0,
-       parity_r0s2__212,
-       parity_r0s2__182,
-       4'h0,
-       parity_r0s2__180,
-       2'h0,
        parity_r0s2__107,
-       1'h0,
        parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
-       1'h0,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       parity_r0s2__102,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       2'h0,
+       parity_r0s2__185,
        3'h0,
        parity_r0s2__100,
+       parity_r0s2__184,
+       parity_r0s2__159,
        2'h0,
        parity_r0s2__98,
-       parity_r0s2__175,
+       1'h0,
        parity_r0s2__97,
        1'h0,
-       parity_r0s2__174,
-       1'h0,
        parity_r0s2__95,
-       2'h0,
-       parity_r0s2__173,
        parity_r0s2__94,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       1'h0,
+       parity_r0s2__198,
+       parity_r0s2__183,
        3'h0,
-       parity_r0s2__236,
-       parity_r0s2__225,
-       6'h0,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       2'h0,
-       parity_r0s2__88,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       4'h0,
+       parity_r0s2__153,
+       parity_r0s2__86,
        1'h0,
-       parity_r0s2__87,
-       1'h0,
-       parity_r0s2__167,
-       1'h0,
-       parity_r0s2__85,
-       2'h0,
        parity_r0s2__84,
        parity_r0s2__83,
+       parity_r0s2__181,
+       parity_r0s2__152,
        2'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       1'h0,
        parity_r0s2__81,
-       3'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       parity_r0s2__76,
-       parity_r0s2__75,
        1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       1'h0,
-       parity_r0s2__70,
-       1'h0,
-       parity_r0s2__235,
-       parity_r0s2__223,
-       parity_r0s2__201,
-       parity_r0s2__160,
+       parity_r0s2__205,
+       parity_r0s2__196,
        4'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       1'h0,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       1'h0,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       1'h0,
-       parity_r0s2__57,
-       parity_r0s2__155,
+       parity_r0s2__149,
        2'h0,
-       parity_r0s2__234,
+       parity_r0s2__77,
        1'h0,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       4'h0,
-       parity_r0s2__51,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
        1'h0,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       3'h0,
+       parity_r0s2__145,
+       2'h0,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       parity_r0s2__66,
+       1'h0,
+       parity_r0s2__65,
+       1'h0,
+       parity_r0s2__142,
+       2'h0,
+       parity_r0s2__194,
+       parity_r0s2__175,
+       3'h0,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       6'h0,
+       parity_r0s2__173,
+       parity_r0s2__139,
+       2'h0,
+       parity_r0s2__57,
+       1'h0,
+       parity_r0s2__56,
+       1'h0,
+       parity_r0s2__55,
+       1'h0,
+       parity_r0s2__135,
+       2'h0,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       2'h0,
+       parity_r0s2__133,
        parity_r0s2__50,
-       parity_r0s2__221,
-       parity_r0s2__198,
        1'h0,
-       parity_r0s2__49,
+       parity_r0s2__170,
+       3'h0,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       parity_r0s2__42,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       1'h0,
+       parity_r0s2__40,
+       1'h0,
+       parity_r0s2__38,
+       parity_r0s2__37,
+       parity_r0s2__203,
+       parity_r0s2__191,
+       4'h0,
+       parity_r0s2__127,
+       parity_r0s2__34,
+       1'h0,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       1'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       1'h0,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       2'h0,
+       parity_r0s2__24,
+       1'h0,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       4'h0,
+       parity_r0s2__21,
+       1'h0,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       1'h0,
+       parity_r0s2__166,
+       3'h0,
+       parity_r0s2__16,
+       1'h0,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       4'h0,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       1'h0,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       parity_r0s2__6,
+       1'h0,
+       parity_r0s2__113,
+       2'h0,
+       parity_r0s2__4,
+       1'h0,
+       parity_r0s2__111,
+       parity_r0s2__2,
+       1'h0,
+       parity_r0s2__110,
+       305'h0},
+     ^{2'h0,
+       parity_r0s2__162,
+       3'h0,
+       parity_r0s2__106,
+       parity_r0s2__105,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       2'h0,
+       parity_r0s2__160,
+       3'h0,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       2'h0,
+       parity_r0s2__157,
+       1'h0,
+       parity_r0s2__96,
+       1'h0,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       1'h0,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       3'h0,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       4'h0,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       1'h0,
+       parity_r0s2__83,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       2'h0,
+       parity_r0s2__80,
+       1'h0,
+       parity_r0s2__196,
+       parity_r0s2__180,
+       4'h0,
+       parity_r0s2__78,
+       2'h0,
+       parity_r0s2__76,
+       1'h0,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       1'h0,
+       parity_r0s2__71,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       3'h0,
+       parity_r0s2__69,
+       2'h0,
+       parity_r0s2__144,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       1'h0,
+       parity_r0s2__176,
+       1'h0,
+       parity_r0s2__64,
+       2'h0,
+       parity_r0s2__175,
+       parity_r0s2__141,
+       3'h0,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       6'h0,
+       parity_r0s2__139,
+       parity_r0s2__58,
+       2'h0,
+       parity_r0s2__137,
+       1'h0,
+       parity_r0s2__136,
+       1'h0,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       2'h0,
+       parity_r0s2__134,
+       parity_r0s2__52,
+       2'h0,
+       parity_r0s2__50,
+       parity_r0s2__192,
+       1'h0,
+       parity_r0s2__132,
        3'h0,
        parity_r0s2__46,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       parity_r0s2__44,
        1'h0,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       4'h0,
        parity_r0s2__42,
-       parity_r0s2__147,
+       parity_r0s2__130,
        parity_r0s2__41,
+       parity_r0s2__129,
        1'h0,
        parity_r0s2__39,
        1'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       parity_r0s2__145,
+       parity_r0s2__37,
+       parity_r0s2__203,
+       parity_r0s2__191,
+       parity_r0s2__169,
+       4'h0,
+       parity_r0s2__34,
+       parity_r0s2__33,
        1'h0,
-       parity_r0s2__144,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       1'h0,
+       parity_r0s2__124,
+       parity_r0s2__25,
        2'h0,
-       parity_r0s2__143,
+       parity_r0s2__23,
+       1'h0,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       4'h0,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       3'h0,
+       parity_r0s2__15,
+       1'h0,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       4'h0,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       1'h0,
+       parity_r0s2__8,
+       1'h0,
+       parity_r0s2__114,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       1'h0,
+       parity_r0s2__5,
+       2'h0,
+       parity_r0s2__3,
+       1'h0,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       1'h0,
+       parity_r0s2__1,
+       304'h0},
+     ^{3'h0,
+       parity_r0s2__109,
+       3'h0,
+       parity_r0s2__105,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       parity_r0s2__199,
+       2'h0,
+       parity_r0s2__102,
+       3'h0,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       parity_r0s2__158,
+       2'h0,
+       parity_r0s2__97,
+       1'h0,
+       parity_r0s2__95,
+       1'h0,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       parity_r0s2__91,
+       3'h0,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       parity_r0s2__154,
+       4'h0,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       1'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       2'h0,
+       parity_r0s2__205,
+       1'h0,
+       parity_r0s2__180,
+       parity_r0s2__150,
+       4'h0,
+       parity_r0s2__148,
+       2'h0,
+       parity_r0s2__75,
+       1'h0,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
        1'h0,
        parity_r0s2__195,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       3'h0,
+       parity_r0s2__68,
+       2'h0,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       1'h0,
        parity_r0s2__142,
        1'h0,
+       parity_r0s2__63,
+       2'h0,
+       parity_r0s2__141,
+       parity_r0s2__62,
+       3'h0,
+       parity_r0s2__204,
+       parity_r0s2__193,
+       6'h0,
+       parity_r0s2__58,
+       parity_r0s2__138,
+       2'h0,
+       parity_r0s2__56,
+       1'h0,
+       parity_r0s2__55,
+       1'h0,
+       parity_r0s2__135,
+       1'h0,
+       parity_r0s2__53,
+       2'h0,
+       parity_r0s2__52,
+       parity_r0s2__51,
+       2'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       1'h0,
+       parity_r0s2__49,
+       3'h0,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       1'h0,
+       parity_r0s2__38,
+       1'h0,
+       parity_r0s2__203,
+       parity_r0s2__191,
+       parity_r0s2__169,
+       parity_r0s2__128,
+       4'h0,
+       parity_r0s2__33,
        parity_r0s2__32,
+       1'h0,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       1'h0,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       1'h0,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       2'h0,
+       parity_r0s2__202,
+       1'h0,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       4'h0,
+       parity_r0s2__19,
+       1'h0,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       3'h0,
+       parity_r0s2__14,
+       1'h0,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       4'h0,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       1'h0,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       2'h0,
+       parity_r0s2__111,
+       1'h0,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       1'h0,
+       parity_r0s2,
        303'h0},
      ^{4'h0,
-       parity_r0s2__140,
+       parity_r0s2__108,
        3'h0,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       2'h0,
-       parity_r0s2__133,
-       3'h0,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       2'h0,
-       parity_r0s2__128,
-       1'h0,
-       parity_r0s2__126,
-       1'h0,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       3'h0,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       4'h0,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       1'h0,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       2'h0,
-       parity_r0s2__228,
-       1'h0,
-       parity_r0s2__182,
-       parity_r0s2__111,
-       4'h0,
-       parity_r0s2__109,
-       2'h0,
-       parity_r0s2__179,
-       1'h0,
-       parity_r0s2__105,
        parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
        parity_r0s2__103,
-       1'h0,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       parity_r0s2__209,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       2'h0,
+       parity_r0s2__101,
        3'h0,
        parity_r0s2__99,
+       parity_r0s2__158,
+       parity_r0s2__98,
        2'h0,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       1'h0,
        parity_r0s2__96,
        1'h0,
-       parity_r0s2__226,
-       2'h0,
        parity_r0s2__94,
+       1'h0,
        parity_r0s2__93,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       parity_r0s2__90,
        3'h0,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       6'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       2'h0,
-       parity_r0s2__168,
-       1'h0,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       1'h0,
-       parity_r0s2__203,
-       2'h0,
+       parity_r0s2__182,
+       parity_r0s2__154,
+       parity_r0s2__88,
+       4'h0,
+       parity_r0s2__84,
        parity_r0s2__83,
-       parity_r0s2__165,
-       2'h0,
-       parity_r0s2__202,
-       parity_r0s2__164,
        1'h0,
-       parity_r0s2__80,
-       3'h0,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       2'h0,
+       parity_r0s2__196,
+       1'h0,
+       parity_r0s2__150,
+       parity_r0s2__79,
+       4'h0,
        parity_r0s2__77,
-       parity_r0s2__76,
-       parity_r0s2__75,
-       parity_r0s2__74,
+       2'h0,
+       parity_r0s2__147,
        1'h0,
        parity_r0s2__73,
-       parity_r0s2__161,
        parity_r0s2__72,
        parity_r0s2__71,
        1'h0,
-       parity_r0s2__69,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       3'h0,
+       parity_r0s2__67,
+       2'h0,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       parity_r0s2__176,
        1'h0,
-       parity_r0s2__223,
-       parity_r0s2__201,
-       parity_r0s2__160,
-       parity_r0s2__68,
-       4'h0,
        parity_r0s2__64,
-       parity_r0s2__158,
        1'h0,
+       parity_r0s2__194,
+       2'h0,
        parity_r0s2__62,
        parity_r0s2__61,
-       parity_r0s2__60,
-       1'h0,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       1'h0,
-       parity_r0s2__155,
-       parity_r0s2__56,
-       2'h0,
-       parity_r0s2__222,
-       1'h0,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       4'h0,
-       parity_r0s2__152,
-       1'h0,
-       parity_r0s2__221,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       1'h0,
-       parity_r0s2__150,
        3'h0,
-       parity_r0s2__233,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       6'h0,
+       parity_r0s2__138,
+       parity_r0s2__57,
+       2'h0,
+       parity_r0s2__136,
        1'h0,
-       parity_r0s2__197,
-       parity_r0s2__149,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       1'h0,
+       parity_r0s2__171,
+       2'h0,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       2'h0,
+       parity_r0s2__170,
+       parity_r0s2__132,
+       1'h0,
+       parity_r0s2__48,
+       3'h0,
        parity_r0s2__45,
-       4'h0,
-       parity_r0s2__147,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       parity_r0s2__42,
+       1'h0,
        parity_r0s2__41,
+       parity_r0s2__129,
        parity_r0s2__40,
+       parity_r0s2__39,
        1'h0,
-       parity_r0s2__146,
-       1'h0,
-       parity_r0s2__196,
-       parity_r0s2__145,
        parity_r0s2__37,
        1'h0,
+       parity_r0s2__191,
+       parity_r0s2__169,
+       parity_r0s2__128,
        parity_r0s2__36,
-       2'h0,
-       parity_r0s2__34,
+       4'h0,
+       parity_r0s2__32,
+       parity_r0s2__126,
        1'h0,
-       parity_r0s2__142,
-       parity_r0s2__33,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       1'h0,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       1'h0,
+       parity_r0s2__123,
+       parity_r0s2__24,
+       2'h0,
+       parity_r0s2__190,
+       1'h0,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       4'h0,
+       parity_r0s2__120,
+       1'h0,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       1'h0,
+       parity_r0s2__118,
+       3'h0,
+       parity_r0s2__201,
+       1'h0,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       4'h0,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       1'h0,
+       parity_r0s2__114,
+       1'h0,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       1'h0,
+       parity_r0s2__4,
+       2'h0,
+       parity_r0s2__2,
+       1'h0,
+       parity_r0s2__110,
+       parity_r0s2__1,
        304'h0},
      ^{5'h0,
-       parity_r0s2__139,
-       3'h0,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       2'h0,
-       parity_r0s2__132,
-       3'h0,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       2'h0,
-       parity_r0s2__127,
-       1'h0,
-       parity_r0s2__188,
-       1'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       1'h0,
-       parity_r0s2__122,
-       parity_r0s2__121,
+       parity_r0s2__107,
        3'h0,
        parity_r0s2__186,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       4'h0,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       2'h0,
-       parity_r0s2__212,
-       1'h0,
-       parity_r0s2__111,
-       parity_r0s2__211,
-       4'h0,
-       parity_r0s2__108,
-       2'h0,
-       parity_r0s2__106,
-       1'h0,
-       parity_r0s2__104,
+       parity_r0s2__161,
        parity_r0s2__103,
-       parity_r0s2__227,
-       1'h0,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       3'h0,
-       parity_r0s2__176,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       parity_r0s2__160,
        2'h0,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       1'h0,
+       parity_r0s2__100,
+       3'h0,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       2'h0,
        parity_r0s2__95,
        1'h0,
-       parity_r0s2__207,
-       2'h0,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       3'h0,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       6'h0,
+       parity_r0s2__156,
+       1'h0,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       1'h0,
+       parity_r0s2__90,
        parity_r0s2__89,
-       parity_r0s2__169,
-       2'h0,
+       3'h0,
+       parity_r0s2__154,
+       parity_r0s2__88,
        parity_r0s2__87,
+       4'h0,
+       parity_r0s2__83,
+       parity_r0s2__181,
        1'h0,
-       parity_r0s2__167,
-       1'h0,
-       parity_r0s2__85,
-       1'h0,
-       parity_r0s2__166,
-       2'h0,
-       parity_r0s2__165,
        parity_r0s2__82,
-       2'h0,
-       parity_r0s2__164,
+       parity_r0s2__151,
        parity_r0s2__81,
+       parity_r0s2__80,
+       2'h0,
+       parity_r0s2__180,
        1'h0,
        parity_r0s2__79,
-       3'h0,
+       parity_r0s2__179,
+       4'h0,
        parity_r0s2__76,
-       parity_r0s2__75,
+       2'h0,
        parity_r0s2__74,
-       parity_r0s2__162,
        1'h0,
-       parity_r0s2__161,
        parity_r0s2__72,
        parity_r0s2__71,
-       parity_r0s2__70,
-       1'h0,
-       parity_r0s2__235,
-       1'h0,
-       parity_r0s2__201,
-       parity_r0s2__160,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       4'h0,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       1'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       1'h0,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       2'h0,
-       parity_r0s2__199,
-       1'h0,
-       parity_r0s2__54,
-       parity_r0s2__153,
-       4'h0,
-       parity_r0s2__50,
-       1'h0,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       1'h0,
-       parity_r0s2__48,
-       3'h0,
-       parity_r0s2__220,
-       1'h0,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       parity_r0s2__44,
-       4'h0,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       1'h0,
-       parity_r0s2__38,
-       1'h0,
-       parity_r0s2__145,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       1'h0,
-       parity_r0s2__35,
-       2'h0,
        parity_r0s2__195,
        1'h0,
-       parity_r0s2__33,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       parity_r0s2__145,
        3'h0,
-       parity_r0s2__140,
-       parity_r0s2__139,
+       parity_r0s2__144,
+       2'h0,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       parity_r0s2__142,
        1'h0,
+       parity_r0s2__63,
+       1'h0,
+       parity_r0s2__175,
+       2'h0,
+       parity_r0s2__61,
+       parity_r0s2__208,
+       3'h0,
+       parity_r0s2__174,
+       parity_r0s2__140,
+       6'h0,
+       parity_r0s2__57,
        parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
+       2'h0,
+       parity_r0s2__55,
+       1'h0,
        parity_r0s2__135,
        1'h0,
-       parity_r0s2__217,
-       parity_r0s2__192,
+       parity_r0s2__53,
+       1'h0,
        parity_r0s2__134,
+       2'h0,
        parity_r0s2__133,
+       parity_r0s2__50,
+       2'h0,
        parity_r0s2__132,
+       parity_r0s2__49,
+       1'h0,
+       parity_r0s2__47,
        3'h0,
-       parity_r0s2__190,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       parity_r0s2__42,
        parity_r0s2__130,
        1'h0,
        parity_r0s2__129,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       parity_r0s2__38,
+       1'h0,
+       parity_r0s2__203,
+       1'h0,
+       parity_r0s2__169,
        parity_r0s2__128,
-       parity_r0s2__127,
+       parity_r0s2__36,
+       parity_r0s2__35,
+       4'h0,
+       parity_r0s2__126,
+       parity_r0s2__31,
        1'h0,
-       parity_r0s2__188,
+       parity_r0s2__29,
+       parity_r0s2__28,
        parity_r0s2__125,
-       parity_r0s2__124,
        1'h0,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       parity_r0s2__123,
-       parity_r0s2__122,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       1'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       2'h0,
+       parity_r0s2__167,
+       1'h0,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       4'h0,
+       parity_r0s2__18,
+       1'h0,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       1'h0,
+       parity_r0s2__16,
+       3'h0,
+       parity_r0s2__188,
+       1'h0,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       4'h0,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       1'h0,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       1'h0,
+       parity_r0s2__3,
+       2'h0,
+       parity_r0s2__163,
+       1'h0,
+       parity_r0s2__1,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       3'h0,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       1'h0,
+       parity_r0s2__105,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       1'h0,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       3'h0,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       1'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       1'h0,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       1'h0,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       parity_r0s2__91,
+       parity_r0s2__90,
        5'h0,
+       parity_r0s2__88,
+       3'h0,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       parity_r0s2__83,
+       1'h0,
+       parity_r0s2__152,
+       2'h0,
+       parity_r0s2__81,
+       4'h0,
+       parity_r0s2__150,
+       2'h0,
+       parity_r0s2__149,
+       1'h0,
+       parity_r0s2__148,
+       1'h0,
+       parity_r0s2__76,
+       1'h0,
+       parity_r0s2__147,
+       2'h0,
+       parity_r0s2__72,
+       2'h0,
+       parity_r0s2__178,
+       1'h0,
+       parity_r0s2__70,
+       1'h0,
+       parity_r0s2__145,
+       parity_r0s2__69,
+       parity_r0s2__68,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       2'h0,
+       parity_r0s2__142,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       2'h0,
+       parity_r0s2__141,
+       1'h0,
+       parity_r0s2__61,
+       1'h0,
+       parity_r0s2__207,
+       3'h0,
+       parity_r0s2__140,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       2'h0,
+       parity_r0s2__138,
+       2'h0,
+       parity_r0s2__56,
+       parity_r0s2__136,
+       3'h0,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       2'h0,
+       parity_r0s2__52,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       3'h0,
+       parity_r0s2__49,
+       1'h0,
+       parity_r0s2__47,
+       1'h0,
+       parity_r0s2__131,
+       1'h0,
+       parity_r0s2__44,
+       3'h0,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       3'h0,
+       parity_r0s2__203,
+       parity_r0s2__191,
+       1'h0,
+       parity_r0s2__128,
+       parity_r0s2__36,
+       3'h0,
+       parity_r0s2__33,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       1'h0,
+       parity_r0s2__29,
+       2'h0,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       1'h0,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       6'h0,
+       parity_r0s2__122,
+       2'h0,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       parity_r0s2__19,
        parity_r0s2__120,
        3'h0,
-       parity_r0s2__117,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       3'h0,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       1'h0,
+       parity_r0s2__165,
+       1'h0,
+       parity_r0s2__13,
+       2'h0,
        parity_r0s2__116,
+       1'h0,
+       parity_r0s2__115,
+       7'h0,
+       parity_r0s2__5,
+       1'h0,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       2'h0,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       305'h0},
+     ^{1'h0,
+       parity_r0s2__187,
+       3'h0,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       parity_r0s2__199,
+       1'h0,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       parity_r0s2__184,
+       3'h0,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       1'h0,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       parity_r0s2__94,
+       1'h0,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       parity_r0s2__91,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       5'h0,
+       parity_r0s2__87,
+       3'h0,
+       parity_r0s2__84,
+       parity_r0s2__83,
+       parity_r0s2__181,
+       1'h0,
+       parity_r0s2__82,
+       2'h0,
+       parity_r0s2__80,
+       4'h0,
+       parity_r0s2__79,
+       2'h0,
+       parity_r0s2__78,
+       1'h0,
+       parity_r0s2__77,
+       1'h0,
+       parity_r0s2__75,
+       1'h0,
+       parity_r0s2__74,
+       2'h0,
+       parity_r0s2__71,
+       2'h0,
+       parity_r0s2__146,
+       1'h0,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       parity_r0s2__68,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       2'h0,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       parity_r0s2__194,
+       2'h0,
+       parity_r0s2__62,
+       1'h0,
+       parity_r0s2__208,
+       1'h0,
+       parity_r0s2__204,
+       3'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       parity_r0s2__139,
+       2'h0,
+       parity_r0s2__57,
+       2'h0,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       3'h0,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       2'h0,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       parity_r0s2__192,
+       3'h0,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       1'h0,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       3'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       3'h0,
+       parity_r0s2__191,
+       parity_r0s2__169,
+       1'h0,
+       parity_r0s2__36,
+       parity_r0s2__35,
+       3'h0,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       2'h0,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       1'h0,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       6'h0,
+       parity_r0s2__22,
+       2'h0,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       3'h0,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       3'h0,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       1'h0,
+       parity_r0s2__117,
+       1'h0,
+       parity_r0s2__12,
+       2'h0,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       7'h0,
+       parity_r0s2__112,
+       1'h0,
+       parity_r0s2__3,
+       parity_r0s2__111,
+       2'h0,
+       parity_r0s2__110,
+       parity_r0s2__1,
+       304'h0},
+     ^{parity_r0s2__200,
+       1'h0,
+       parity_r0s2__162,
+       1'h0,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       2'h0,
+       parity_r0s2__104,
+       1'h0,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       1'h0,
+       parity_r0s2__185,
+       1'h0,
+       parity_r0s2__102,
+       3'h0,
+       parity_r0s2__159,
+       1'h0,
+       parity_r0s2__158,
+       2'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       6'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       7'h0,
+       parity_r0s2__87,
+       2'h0,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       2'h0,
+       parity_r0s2__152,
+       3'h0,
+       parity_r0s2__80,
+       11'h0,
+       parity_r0s2__75,
+       3'h0,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       3'h0,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       4'h0,
+       parity_r0s2__66,
+       1'h0,
+       parity_r0s2__65,
+       5'h0,
+       parity_r0s2__175,
+       3'h0,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       1'h0,
+       parity_r0s2__193,
+       5'h0,
+       parity_r0s2__139,
+       parity_r0s2__58,
+       parity_r0s2__138,
+       3'h0,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       3'h0,
+       parity_r0s2__53,
+       1'h0,
+       parity_r0s2__134,
+       1'h0,
+       parity_r0s2__51,
+       1'h0,
+       parity_r0s2__50,
+       1'h0,
+       parity_r0s2__170,
+       2'h0,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       3'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       1'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       2'h0,
+       parity_r0s2__37,
+       parity_r0s2__203,
+       1'h0,
+       parity_r0s2__169,
+       parity_r0s2__128,
+       4'h0,
+       parity_r0s2__33,
+       parity_r0s2__32,
+       1'h0,
+       parity_r0s2__31,
+       2'h0,
+       parity_r0s2__28,
+       2'h0,
+       parity_r0s2__26,
+       1'h0,
+       parity_r0s2__124,
+       2'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       6'h0,
+       parity_r0s2__20,
+       2'h0,
+       parity_r0s2__18,
+       5'h0,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       1'h0,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       1'h0,
+       parity_r0s2__116,
+       4'h0,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       1'h0,
+       parity_r0s2__164,
+       2'h0,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       1'h0,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       1'h0,
+       parity_r0s2__1,
+       304'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       1'h0,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       2'h0,
+       parity_r0s2__105,
+       parity_r0s2__104,
+       2'h0,
+       parity_r0s2__103,
+       2'h0,
+       parity_r0s2__160,
+       2'h0,
+       parity_r0s2__100,
+       parity_r0s2__184,
+       1'h0,
+       parity_r0s2__99,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       3'h0,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       1'h0,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       2'h0,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       4'h0,
+       parity_r0s2__87,
+       2'h0,
+       parity_r0s2__85,
+       2'h0,
+       parity_r0s2__181,
+       1'h0,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       1'h0,
+       parity_r0s2__80,
+       5'h0,
+       parity_r0s2__179,
+       2'h0,
+       parity_r0s2__148,
+       1'h0,
+       parity_r0s2__76,
+       parity_r0s2__75,
+       2'h0,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       6'h0,
+       parity_r0s2__145,
+       parity_r0s2__69,
+       parity_r0s2__68,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       6'h0,
+       parity_r0s2__63,
+       parity_r0s2__194,
+       1'h0,
+       parity_r0s2__141,
+       1'h0,
+       parity_r0s2__61,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       1'h0,
+       parity_r0s2__174,
+       2'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       1'h0,
+       parity_r0s2__58,
+       1'h0,
+       parity_r0s2__57,
+       parity_r0s2__137,
+       1'h0,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       3'h0,
+       parity_r0s2__53,
+       2'h0,
+       parity_r0s2__52,
+       parity_r0s2__51,
+       4'h0,
+       parity_r0s2__132,
+       1'h0,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       2'h0,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       1'h0,
+       parity_r0s2__38,
+       parity_r0s2__37,
+       1'h0,
+       parity_r0s2__191,
+       1'h0,
+       parity_r0s2__128,
+       parity_r0s2__36,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       1'h0,
+       parity_r0s2__33,
+       4'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       2'h0,
+       parity_r0s2__26,
+       2'h0,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       3'h0,
+       parity_r0s2__190,
+       3'h0,
+       parity_r0s2__121,
+       1'h0,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       5'h0,
+       parity_r0s2__118,
+       4'h0,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       3'h0,
+       parity_r0s2__116,
+       parity_r0s2__10,
        parity_r0s2__115,
        1'h0,
-       parity_r0s2__184,
-       2'h0,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
        parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       parity_r0s2__4,
        4'h0,
+       parity_r0s2__110,
+       305'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       3'h0,
+       parity_r0s2__106,
+       parity_r0s2__105,
+       7'h0,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       1'h0,
+       parity_r0s2__159,
+       2'h0,
+       parity_r0s2__98,
+       1'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       parity_r0s2__94,
+       1'h0,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       1'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       1'h0,
+       parity_r0s2__197,
+       3'h0,
+       parity_r0s2__87,
+       2'h0,
+       parity_r0s2__85,
+       1'h0,
+       parity_r0s2__83,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       2'h0,
+       parity_r0s2__81,
+       parity_r0s2__80,
+       5'h0,
+       parity_r0s2__179,
+       parity_r0s2__149,
+       1'h0,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       parity_r0s2__76,
+       3'h0,
+       parity_r0s2__73,
+       2'h0,
+       parity_r0s2__195,
+       3'h0,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       3'h0,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       1'h0,
+       parity_r0s2__176,
+       2'h0,
+       parity_r0s2__63,
+       1'h0,
+       parity_r0s2__175,
+       1'h0,
+       parity_r0s2__62,
+       parity_r0s2__61,
+       1'h0,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       parity_r0s2__193,
+       1'h0,
+       parity_r0s2__140,
+       1'h0,
+       parity_r0s2__59,
+       1'h0,
+       parity_r0s2__139,
+       4'h0,
+       parity_r0s2__56,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       3'h0,
+       parity_r0s2__53,
+       6'h0,
+       parity_r0s2__192,
+       2'h0,
+       parity_r0s2__49,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       2'h0,
+       parity_r0s2__44,
+       2'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       1'h0,
+       parity_r0s2__40,
+       1'h0,
+       parity_r0s2__38,
+       3'h0,
+       parity_r0s2__169,
+       1'h0,
+       parity_r0s2__36,
+       2'h0,
+       parity_r0s2__34,
+       parity_r0s2__33,
+       1'h0,
+       parity_r0s2__126,
+       1'h0,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       3'h0,
+       parity_r0s2__26,
+       4'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       1'h0,
+       parity_r0s2__167,
+       2'h0,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       3'h0,
+       parity_r0s2__118,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       1'h0,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       4'h0,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       1'h0,
+       parity_r0s2__111,
+       1'h0,
+       parity_r0s2__163,
+       1'h0,
+       parity_r0s2__1,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       2'h0,
+       parity_r0s2__186,
+       2'h0,
+       parity_r0s2__199,
+       7'h0,
+       parity_r0s2__99,
+       parity_r0s2__158,
+       11'h0,
+       parity_r0s2__155,
+       5'h0,
        parity_r0s2__182,
        2'h0,
-       parity_r0s2__181,
-       1'h0,
-       parity_r0s2__180,
-       1'h0,
-       parity_r0s2__108,
-       1'h0,
-       parity_r0s2__179,
+       parity_r0s2__87,
        2'h0,
-       parity_r0s2__104,
-       2'h0,
-       parity_r0s2__210,
-       1'h0,
-       parity_r0s2__102,
-       1'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       2'h0,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       2'h0,
-       parity_r0s2__173,
-       1'h0,
-       parity_r0s2__93,
-       1'h0,
-       parity_r0s2__239,
-       3'h0,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       2'h0,
-       parity_r0s2__170,
-       2'h0,
-       parity_r0s2__88,
-       parity_r0s2__168,
-       3'h0,
-       parity_r0s2__86,
        parity_r0s2__85,
-       2'h0,
-       parity_r0s2__84,
+       1'h0,
        parity_r0s2__83,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       3'h0,
-       parity_r0s2__81,
        1'h0,
-       parity_r0s2__79,
-       1'h0,
-       parity_r0s2__163,
-       1'h0,
-       parity_r0s2__76,
-       3'h0,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       3'h0,
-       parity_r0s2__235,
-       parity_r0s2__223,
-       1'h0,
-       parity_r0s2__160,
-       parity_r0s2__68,
-       3'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       2'h0,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       1'h0,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       6'h0,
-       parity_r0s2__154,
-       2'h0,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       parity_r0s2__51,
        parity_r0s2__152,
-       3'h0,
+       parity_r0s2__82,
        parity_r0s2__151,
-       parity_r0s2__49,
-       3'h0,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       1'h0,
-       parity_r0s2__197,
-       1'h0,
-       parity_r0s2__45,
-       2'h0,
-       parity_r0s2__148,
-       1'h0,
-       parity_r0s2__147,
        7'h0,
-       parity_r0s2__37,
-       1'h0,
-       parity_r0s2__36,
-       parity_r0s2__35,
+       parity_r0s2__179,
+       parity_r0s2__149,
+       parity_r0s2__78,
+       parity_r0s2__148,
+       parity_r0s2__77,
        2'h0,
+       parity_r0s2__147,
+       1'h0,
+       parity_r0s2__73,
+       1'h0,
+       parity_r0s2__71,
        parity_r0s2__195,
+       parity_r0s2__178,
+       2'h0,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       2'h0,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       2'h0,
+       parity_r0s2__65,
+       parity_r0s2__176,
        parity_r0s2__142,
-       305'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       3'h0,
-       parity_r0s2__139,
+       1'h0,
+       parity_r0s2__63,
+       2'h0,
+       parity_r0s2__141,
+       4'h0,
+       parity_r0s2__204,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       1'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       2'h0,
+       parity_r0s2__58,
        parity_r0s2__138,
        1'h0,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
+       parity_r0s2__137,
+       2'h0,
+       parity_r0s2__55,
+       3'h0,
+       parity_r0s2__53,
+       3'h0,
+       parity_r0s2__51,
+       parity_r0s2__133,
        1'h0,
        parity_r0s2__192,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       3'h0,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       1'h0,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       5'h0,
-       parity_r0s2__119,
-       3'h0,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       2'h0,
-       parity_r0s2__112,
+       parity_r0s2__170,
        4'h0,
-       parity_r0s2__111,
+       parity_r0s2__46,
        2'h0,
-       parity_r0s2__110,
+       parity_r0s2__44,
        1'h0,
-       parity_r0s2__109,
-       1'h0,
-       parity_r0s2__107,
-       1'h0,
-       parity_r0s2__106,
-       2'h0,
-       parity_r0s2__103,
-       2'h0,
-       parity_r0s2__178,
-       1'h0,
-       parity_r0s2__209,
-       1'h0,
-       parity_r0s2__101,
-       parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       2'h0,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       parity_r0s2__226,
-       2'h0,
-       parity_r0s2__94,
-       1'h0,
-       parity_r0s2__240,
-       1'h0,
-       parity_r0s2__236,
+       parity_r0s2__42,
+       parity_r0s2__130,
+       parity_r0s2__41,
        3'h0,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       parity_r0s2__171,
-       2'h0,
-       parity_r0s2__89,
-       2'h0,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       3'h0,
-       parity_r0s2__85,
+       parity_r0s2__38,
+       1'h0,
        parity_r0s2__203,
        2'h0,
-       parity_r0s2__83,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       parity_r0s2__224,
-       3'h0,
-       parity_r0s2__80,
-       1'h0,
-       parity_r0s2__78,
-       1'h0,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       3'h0,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       3'h0,
-       parity_r0s2__223,
-       parity_r0s2__201,
-       1'h0,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       3'h0,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       2'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       1'h0,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       6'h0,
-       parity_r0s2__54,
-       2'h0,
-       parity_r0s2__52,
-       parity_r0s2__51,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       3'h0,
-       parity_r0s2__49,
-       parity_r0s2__150,
-       3'h0,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       1'h0,
-       parity_r0s2__149,
-       1'h0,
-       parity_r0s2__44,
-       2'h0,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       7'h0,
-       parity_r0s2__144,
-       1'h0,
-       parity_r0s2__35,
-       parity_r0s2__143,
-       2'h0,
-       parity_r0s2__142,
-       parity_r0s2__33,
-       304'h0},
-     ^{parity_r0s2__232,
-       1'h0,
-       parity_r0s2__194,
-       1'h0,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       2'h0,
-       parity_r0s2__136,
-       1'h0,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       1'h0,
-       parity_r0s2__217,
-       1'h0,
-       parity_r0s2__134,
-       3'h0,
-       parity_r0s2__191,
-       1'h0,
-       parity_r0s2__190,
-       2'h0,
-       parity_r0s2__129,
        parity_r0s2__128,
-       6'h0,
-       parity_r0s2__215,
+       2'h0,
+       parity_r0s2__127,
+       3'h0,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       2'h0,
+       parity_r0s2__125,
        1'h0,
+       parity_r0s2__26,
+       3'h0,
        parity_r0s2__123,
-       7'h0,
-       parity_r0s2__119,
-       2'h0,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       2'h0,
-       parity_r0s2__184,
        3'h0,
-       parity_r0s2__112,
-       11'h0,
-       parity_r0s2__107,
-       3'h0,
-       parity_r0s2__104,
-       parity_r0s2__103,
-       3'h0,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       4'h0,
-       parity_r0s2__98,
+       parity_r0s2__190,
        1'h0,
-       parity_r0s2__97,
-       5'h0,
-       parity_r0s2__207,
-       3'h0,
-       parity_r0s2__240,
-       parity_r0s2__239,
+       parity_r0s2__122,
        1'h0,
-       parity_r0s2__225,
-       5'h0,
-       parity_r0s2__171,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       3'h0,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       3'h0,
-       parity_r0s2__85,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       2'h0,
+       parity_r0s2__120,
+       parity_r0s2__18,
        1'h0,
        parity_r0s2__166,
-       1'h0,
-       parity_r0s2__83,
-       1'h0,
-       parity_r0s2__82,
-       1'h0,
-       parity_r0s2__202,
        2'h0,
-       parity_r0s2__80,
-       1'h0,
-       parity_r0s2__78,
+       parity_r0s2__118,
+       parity_r0s2__16,
        3'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       1'h0,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       2'h0,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       1'h0,
-       parity_r0s2__201,
-       parity_r0s2__160,
-       4'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       1'h0,
-       parity_r0s2__63,
-       2'h0,
-       parity_r0s2__60,
-       2'h0,
-       parity_r0s2__58,
-       1'h0,
-       parity_r0s2__156,
-       2'h0,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       6'h0,
-       parity_r0s2__52,
-       2'h0,
-       parity_r0s2__50,
-       5'h0,
-       parity_r0s2__48,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       1'h0,
-       parity_r0s2__45,
-       parity_r0s2__44,
-       1'h0,
-       parity_r0s2__148,
-       4'h0,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       1'h0,
-       parity_r0s2__196,
-       2'h0,
-       parity_r0s2__144,
-       parity_r0s2__36,
-       parity_r0s2__35,
-       1'h0,
-       parity_r0s2__34,
-       parity_r0s2__195,
-       1'h0,
-       parity_r0s2__33,
-       304'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       1'h0,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       2'h0,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       2'h0,
-       parity_r0s2__135,
-       2'h0,
-       parity_r0s2__192,
-       2'h0,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       1'h0,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       3'h0,
-       parity_r0s2__126,
        parity_r0s2__188,
        1'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       2'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       4'h0,
-       parity_r0s2__119,
-       2'h0,
        parity_r0s2__117,
-       2'h0,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       1'h0,
-       parity_r0s2__112,
-       5'h0,
-       parity_r0s2__211,
-       2'h0,
-       parity_r0s2__180,
-       1'h0,
-       parity_r0s2__108,
-       parity_r0s2__107,
-       2'h0,
-       parity_r0s2__105,
-       parity_r0s2__104,
-       6'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       6'h0,
-       parity_r0s2__95,
-       parity_r0s2__226,
-       1'h0,
-       parity_r0s2__173,
-       1'h0,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       1'h0,
-       parity_r0s2__206,
-       2'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       1'h0,
-       parity_r0s2__90,
-       1'h0,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       parity_r0s2__87,
+       parity_r0s2__13,
        3'h0,
-       parity_r0s2__85,
-       2'h0,
-       parity_r0s2__84,
-       parity_r0s2__83,
+       parity_r0s2__10,
        4'h0,
+       parity_r0s2__114,
+       1'h0,
        parity_r0s2__164,
        1'h0,
-       parity_r0s2__80,
+       parity_r0s2__5,
        1'h0,
-       parity_r0s2__78,
-       2'h0,
-       parity_r0s2__76,
-       parity_r0s2__75,
+       parity_r0s2__4,
        1'h0,
+       parity_r0s2__111,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       305'h0},
+     ^{1'h0,
+       parity_r0s2__187,
        parity_r0s2__162,
-       parity_r0s2__73,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       parity_r0s2__105,
+       2'h0,
        parity_r0s2__161,
+       2'h0,
+       parity_r0s2__185,
+       7'h0,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       11'h0,
+       parity_r0s2__91,
+       5'h0,
+       parity_r0s2__154,
+       2'h0,
+       parity_r0s2__153,
+       2'h0,
+       parity_r0s2__84,
+       1'h0,
+       parity_r0s2__181,
+       1'h0,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       7'h0,
+       parity_r0s2__149,
+       parity_r0s2__78,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       parity_r0s2__76,
+       2'h0,
+       parity_r0s2__74,
+       1'h0,
        parity_r0s2__72,
        1'h0,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       1'h0,
-       parity_r0s2__223,
-       1'h0,
-       parity_r0s2__160,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       1'h0,
-       parity_r0s2__65,
-       4'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       parity_r0s2__146,
        2'h0,
-       parity_r0s2__58,
-       2'h0,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       3'h0,
-       parity_r0s2__222,
-       3'h0,
-       parity_r0s2__153,
-       1'h0,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       5'h0,
-       parity_r0s2__150,
-       4'h0,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       3'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       1'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       1'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
        parity_r0s2__145,
-       1'h0,
+       parity_r0s2__69,
+       2'h0,
        parity_r0s2__144,
-       parity_r0s2__36,
-       4'h0,
+       parity_r0s2__66,
+       2'h0,
+       parity_r0s2__176,
        parity_r0s2__142,
-       305'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
+       parity_r0s2__64,
+       1'h0,
        parity_r0s2__194,
-       3'h0,
+       2'h0,
+       parity_r0s2__62,
+       4'h0,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       parity_r0s2__140,
+       1'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       2'h0,
        parity_r0s2__138,
-       parity_r0s2__137,
-       7'h0,
-       parity_r0s2__134,
+       parity_r0s2__57,
+       1'h0,
+       parity_r0s2__56,
+       2'h0,
+       parity_r0s2__172,
+       3'h0,
+       parity_r0s2__171,
+       3'h0,
        parity_r0s2__133,
+       parity_r0s2__50,
+       1'h0,
+       parity_r0s2__170,
        parity_r0s2__132,
+       4'h0,
+       parity_r0s2__131,
+       2'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       3'h0,
+       parity_r0s2__37,
        1'h0,
        parity_r0s2__191,
        2'h0,
-       parity_r0s2__130,
-       1'h0,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       1'h0,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       1'h0,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       1'h0,
-       parity_r0s2__229,
-       3'h0,
-       parity_r0s2__119,
-       2'h0,
-       parity_r0s2__117,
-       1'h0,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       2'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       5'h0,
-       parity_r0s2__211,
-       parity_r0s2__181,
-       1'h0,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       parity_r0s2__108,
-       3'h0,
-       parity_r0s2__105,
-       2'h0,
-       parity_r0s2__227,
-       3'h0,
-       parity_r0s2__209,
-       1'h0,
-       parity_r0s2__101,
-       3'h0,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       1'h0,
-       parity_r0s2__208,
-       2'h0,
-       parity_r0s2__95,
-       1'h0,
-       parity_r0s2__207,
-       1'h0,
-       parity_r0s2__94,
-       parity_r0s2__93,
-       1'h0,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       parity_r0s2__225,
-       1'h0,
-       parity_r0s2__172,
-       1'h0,
-       parity_r0s2__91,
-       1'h0,
-       parity_r0s2__171,
-       4'h0,
-       parity_r0s2__88,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       3'h0,
-       parity_r0s2__85,
-       6'h0,
-       parity_r0s2__224,
-       2'h0,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       1'h0,
-       parity_r0s2__78,
-       2'h0,
-       parity_r0s2__76,
-       2'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       1'h0,
-       parity_r0s2__72,
-       1'h0,
-       parity_r0s2__70,
-       3'h0,
-       parity_r0s2__201,
-       1'h0,
-       parity_r0s2__68,
-       2'h0,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       1'h0,
-       parity_r0s2__158,
-       1'h0,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       3'h0,
-       parity_r0s2__58,
-       4'h0,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       1'h0,
-       parity_r0s2__199,
-       2'h0,
-       parity_r0s2__153,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       3'h0,
-       parity_r0s2__150,
-       parity_r0s2__48,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       1'h0,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       parity_r0s2__44,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       4'h0,
-       parity_r0s2__145,
-       parity_r0s2__37,
-       parity_r0s2__144,
        parity_r0s2__36,
-       1'h0,
-       parity_r0s2__143,
-       1'h0,
-       parity_r0s2__195,
-       1'h0,
-       parity_r0s2__33,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
        2'h0,
-       parity_r0s2__218,
+       parity_r0s2__34,
+       3'h0,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
        2'h0,
-       parity_r0s2__231,
-       7'h0,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       11'h0,
-       parity_r0s2__187,
-       5'h0,
-       parity_r0s2__214,
+       parity_r0s2__27,
+       1'h0,
+       parity_r0s2__168,
+       3'h0,
+       parity_r0s2__24,
+       3'h0,
+       parity_r0s2__167,
+       1'h0,
+       parity_r0s2__22,
+       1'h0,
+       parity_r0s2__21,
+       parity_r0s2__20,
        2'h0,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       1'h0,
        parity_r0s2__119,
        2'h0,
-       parity_r0s2__117,
-       1'h0,
-       parity_r0s2__115,
-       1'h0,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       7'h0,
-       parity_r0s2__211,
-       parity_r0s2__181,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       2'h0,
-       parity_r0s2__179,
-       1'h0,
-       parity_r0s2__105,
-       1'h0,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       2'h0,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       2'h0,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       2'h0,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       1'h0,
-       parity_r0s2__95,
-       2'h0,
-       parity_r0s2__173,
-       4'h0,
-       parity_r0s2__236,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       1'h0,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       2'h0,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       1'h0,
-       parity_r0s2__169,
-       2'h0,
-       parity_r0s2__87,
+       parity_r0s2__16,
+       parity_r0s2__15,
        3'h0,
-       parity_r0s2__85,
-       3'h0,
-       parity_r0s2__83,
        parity_r0s2__165,
        1'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       3'h0,
+       parity_r0s2__115,
        4'h0,
-       parity_r0s2__78,
-       2'h0,
-       parity_r0s2__76,
+       parity_r0s2__6,
        1'h0,
-       parity_r0s2__74,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       1'h0,
+       parity_r0s2__3,
+       1'h0,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       parity_r0s2__1,
+       304'h0},
+     ^{parity_r0s2__200,
+       1'h0,
        parity_r0s2__162,
-       parity_r0s2__73,
-       3'h0,
-       parity_r0s2__70,
-       1'h0,
-       parity_r0s2__235,
-       2'h0,
-       parity_r0s2__160,
-       2'h0,
-       parity_r0s2__159,
-       3'h0,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       2'h0,
-       parity_r0s2__157,
-       1'h0,
-       parity_r0s2__58,
-       3'h0,
-       parity_r0s2__155,
-       3'h0,
-       parity_r0s2__222,
-       1'h0,
-       parity_r0s2__154,
-       1'h0,
-       parity_r0s2__153,
-       parity_r0s2__53,
-       2'h0,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       1'h0,
-       parity_r0s2__198,
-       2'h0,
-       parity_r0s2__150,
-       parity_r0s2__48,
-       3'h0,
-       parity_r0s2__220,
-       1'h0,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       3'h0,
-       parity_r0s2__42,
-       4'h0,
-       parity_r0s2__146,
-       1'h0,
-       parity_r0s2__196,
-       1'h0,
-       parity_r0s2__37,
-       1'h0,
-       parity_r0s2__36,
-       1'h0,
-       parity_r0s2__143,
-       parity_r0s2__34,
-       parity_r0s2__195,
-       parity_r0s2__142,
-       305'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       2'h0,
-       parity_r0s2__193,
-       2'h0,
-       parity_r0s2__217,
-       7'h0,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       11'h0,
-       parity_r0s2__123,
+       parity_r0s2__109,
        5'h0,
        parity_r0s2__186,
-       2'h0,
-       parity_r0s2__185,
-       2'h0,
-       parity_r0s2__116,
        1'h0,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       7'h0,
-       parity_r0s2__181,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       parity_r0s2__108,
-       2'h0,
-       parity_r0s2__106,
-       1'h0,
-       parity_r0s2__104,
-       1'h0,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       2'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       2'h0,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       2'h0,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       1'h0,
-       parity_r0s2__226,
-       2'h0,
-       parity_r0s2__94,
-       4'h0,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       1'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       2'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       1'h0,
-       parity_r0s2__88,
-       2'h0,
-       parity_r0s2__204,
-       3'h0,
-       parity_r0s2__203,
-       3'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       1'h0,
-       parity_r0s2__202,
-       parity_r0s2__164,
-       4'h0,
-       parity_r0s2__163,
-       2'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       3'h0,
-       parity_r0s2__69,
-       1'h0,
-       parity_r0s2__223,
-       2'h0,
-       parity_r0s2__68,
-       2'h0,
-       parity_r0s2__66,
-       3'h0,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       2'h0,
-       parity_r0s2__59,
-       1'h0,
-       parity_r0s2__200,
-       3'h0,
-       parity_r0s2__56,
-       3'h0,
+       parity_r0s2__103,
        parity_r0s2__199,
        1'h0,
-       parity_r0s2__54,
-       1'h0,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       2'h0,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
-       2'h0,
-       parity_r0s2__48,
-       parity_r0s2__47,
-       3'h0,
-       parity_r0s2__197,
-       1'h0,
-       parity_r0s2__45,
-       parity_r0s2__44,
-       3'h0,
-       parity_r0s2__147,
-       4'h0,
-       parity_r0s2__38,
-       1'h0,
-       parity_r0s2__145,
-       1'h0,
-       parity_r0s2__144,
-       1'h0,
-       parity_r0s2__35,
-       1'h0,
-       parity_r0s2__34,
-       parity_r0s2__195,
-       parity_r0s2__142,
-       parity_r0s2__33,
-       304'h0},
-     ^{parity_r0s2__232,
-       1'h0,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       5'h0,
-       parity_r0s2__218,
-       1'h0,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       1'h0,
-       parity_r0s2__192,
-       1'h0,
-       parity_r0s2__133,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       2'h0,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       2'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       1'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       4'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       3'h0,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       1'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       2'h0,
-       parity_r0s2__113,
-       1'h0,
-       parity_r0s2__237,
-       4'h0,
-       parity_r0s2__211,
-       1'h0,
-       parity_r0s2__110,
-       1'h0,
-       parity_r0s2__109,
-       2'h0,
-       parity_r0s2__179,
-       2'h0,
-       parity_r0s2__104,
-       1'h0,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       1'h0,
-       parity_r0s2__101,
-       1'h0,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       2'h0,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       1'h0,
-       parity_r0s2__226,
-       parity_r0s2__207,
-       3'h0,
-       parity_r0s2__240,
-       3'h0,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       1'h0,
-       parity_r0s2__171,
-       1'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       4'h0,
-       parity_r0s2__204,
-       parity_r0s2__167,
-       1'h0,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       parity_r0s2__166,
-       1'h0,
-       parity_r0s2__83,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       2'h0,
-       parity_r0s2__164,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       parity_r0s2__76,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       1'h0,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       2'h0,
-       parity_r0s2__201,
-       3'h0,
-       parity_r0s2__159,
-       2'h0,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       4'h0,
-       parity_r0s2__157,
-       2'h0,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       1'h0,
-       parity_r0s2__155,
-       2'h0,
-       parity_r0s2__234,
-       2'h0,
-       parity_r0s2__154,
-       5'h0,
-       parity_r0s2__152,
-       2'h0,
-       parity_r0s2__198,
-       1'h0,
-       parity_r0s2__49,
-       parity_r0s2__150,
-       3'h0,
-       parity_r0s2__233,
-       2'h0,
-       parity_r0s2__149,
-       3'h0,
-       parity_r0s2__148,
-       1'h0,
-       parity_r0s2__147,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       3'h0,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       parity_r0s2__36,
-       parity_r0s2__35,
-       3'h0,
-       parity_r0s2__142,
-       parity_r0s2__33,
-       304'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       1'h0,
-       parity_r0s2__141,
-       1'h0,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       2'h0,
-       parity_r0s2__217,
-       1'h0,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       2'h0,
-       parity_r0s2__191,
-       1'h0,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       2'h0,
-       parity_r0s2__128,
-       3'h0,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       1'h0,
-       parity_r0s2__215,
-       2'h0,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       1'h0,
-       parity_r0s2__229,
-       5'h0,
-       parity_r0s2__118,
-       3'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       2'h0,
-       parity_r0s2__237,
-       parity_r0s2__228,
-       3'h0,
-       parity_r0s2__211,
-       parity_r0s2__181,
-       4'h0,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       parity_r0s2__105,
-       parity_r0s2__104,
-       1'h0,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       1'h0,
-       parity_r0s2__177,
-       2'h0,
-       parity_r0s2__99,
-       1'h0,
-       parity_r0s2__98,
-       2'h0,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       1'h0,
-       parity_r0s2__226,
-       parity_r0s2__207,
-       parity_r0s2__173,
-       1'h0,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       parity_r0s2__239,
-       3'h0,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       3'h0,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       2'h0,
-       parity_r0s2__168,
-       1'h0,
-       parity_r0s2__204,
-       parity_r0s2__167,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       1'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       parity_r0s2__83,
-       1'h0,
-       parity_r0s2__82,
-       3'h0,
-       parity_r0s2__81,
-       4'h0,
-       parity_r0s2__77,
-       3'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       8'h0,
        parity_r0s2__160,
        1'h0,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       parity_r0s2__184,
+       2'h0,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       2'h0,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       1'h0,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       4'h0,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       3'h0,
+       parity_r0s2__88,
+       parity_r0s2__87,
+       parity_r0s2__153,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       1'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       2'h0,
+       parity_r0s2__81,
+       1'h0,
+       parity_r0s2__205,
+       4'h0,
+       parity_r0s2__179,
+       1'h0,
+       parity_r0s2__78,
+       1'h0,
+       parity_r0s2__77,
+       2'h0,
+       parity_r0s2__147,
+       2'h0,
+       parity_r0s2__72,
+       1'h0,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       1'h0,
        parity_r0s2__67,
-       parity_r0s2__159,
+       parity_r0s2__144,
        parity_r0s2__66,
-       parity_r0s2__65,
+       2'h0,
+       parity_r0s2__176,
+       parity_r0s2__142,
        parity_r0s2__64,
        1'h0,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       parity_r0s2__61,
+       parity_r0s2__194,
+       parity_r0s2__175,
+       3'h0,
+       parity_r0s2__208,
+       3'h0,
+       parity_r0s2__174,
+       parity_r0s2__140,
        parity_r0s2__60,
-       parity_r0s2__157,
        parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
+       1'h0,
+       parity_r0s2__139,
+       1'h0,
+       parity_r0s2__138,
        parity_r0s2__57,
-       parity_r0s2__155,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       2'h0,
-       parity_r0s2__54,
-       parity_r0s2__153,
+       4'h0,
+       parity_r0s2__172,
+       parity_r0s2__135,
        1'h0,
-       parity_r0s2__52,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       1'h0,
        parity_r0s2__51,
-       parity_r0s2__152,
+       parity_r0s2__133,
        parity_r0s2__50,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
        2'h0,
+       parity_r0s2__132,
+       parity_r0s2__49,
        parity_r0s2__48,
        parity_r0s2__47,
        parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       2'h0,
+       parity_r0s2__131,
        parity_r0s2__45,
        parity_r0s2__44,
        parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       parity_r0s2__41,
-       3'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       3'h0,
-       parity_r0s2__36,
-       3'h0,
-       parity_r0s2__195,
-       1'h0,
-       parity_r0s2__33,
-       304'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       1'h0,
-       parity_r0s2__140,
-       1'h0,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       2'h0,
-       parity_r0s2__192,
-       1'h0,
-       parity_r0s2__133,
-       parity_r0s2__132,
-       2'h0,
-       parity_r0s2__131,
        1'h0,
        parity_r0s2__130,
-       parity_r0s2__189,
+       parity_r0s2__41,
+       1'h0,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       parity_r0s2__38,
+       parity_r0s2__37,
        2'h0,
-       parity_r0s2__127,
+       parity_r0s2__169,
        3'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
+       parity_r0s2__127,
        2'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       4'h0,
+       parity_r0s2__125,
+       2'h0,
+       parity_r0s2__168,
+       parity_r0s2__124,
        1'h0,
-       parity_r0s2__214,
+       parity_r0s2__123,
+       2'h0,
+       parity_r0s2__202,
+       2'h0,
+       parity_r0s2__122,
        5'h0,
+       parity_r0s2__120,
+       2'h0,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       3'h0,
+       parity_r0s2__201,
+       2'h0,
        parity_r0s2__117,
        3'h0,
-       parity_r0s2__184,
+       parity_r0s2__116,
+       1'h0,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       parity_r0s2__7,
        parity_r0s2__114,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       2'h0,
-       parity_r0s2__228,
-       parity_r0s2__212,
        3'h0,
-       parity_r0s2__181,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       3'h0,
        parity_r0s2__110,
-       4'h0,
-       parity_r0s2__179,
+       parity_r0s2__1,
+       304'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       1'h0,
+       parity_r0s2__109,
+       1'h0,
+       parity_r0s2__107,
        parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
-       parity_r0s2__103,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       2'h0,
+       parity_r0s2__185,
        1'h0,
-       parity_r0s2__210,
-       parity_r0s2__178,
        parity_r0s2__102,
-       parity_r0s2__209,
-       1'h0,
        parity_r0s2__101,
        2'h0,
-       parity_r0s2__176,
-       1'h0,
-       parity_r0s2__175,
-       2'h0,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       1'h0,
-       parity_r0s2__207,
-       parity_r0s2__173,
-       parity_r0s2__94,
-       1'h0,
-       parity_r0s2__240,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       3'h0,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       3'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       2'h0,
-       parity_r0s2__87,
-       1'h0,
-       parity_r0s2__167,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       1'h0,
-       parity_r0s2__84,
-       parity_r0s2__83,
-       parity_r0s2__165,
-       1'h0,
-       parity_r0s2__224,
-       3'h0,
-       parity_r0s2__80,
-       4'h0,
-       parity_r0s2__76,
-       3'h0,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       8'h0,
-       parity_r0s2__68,
-       1'h0,
        parity_r0s2__159,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
        1'h0,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       parity_r0s2__199,
+       parity_r0s2__158,
+       parity_r0s2__98,
        2'h0,
-       parity_r0s2__153,
+       parity_r0s2__96,
+       3'h0,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       1'h0,
+       parity_r0s2__183,
+       2'h0,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       1'h0,
+       parity_r0s2__197,
+       5'h0,
+       parity_r0s2__86,
+       3'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       2'h0,
+       parity_r0s2__205,
+       parity_r0s2__196,
+       3'h0,
+       parity_r0s2__179,
+       parity_r0s2__149,
+       4'h0,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       1'h0,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       1'h0,
+       parity_r0s2__145,
+       2'h0,
+       parity_r0s2__67,
+       1'h0,
+       parity_r0s2__66,
+       2'h0,
+       parity_r0s2__176,
+       parity_r0s2__142,
+       parity_r0s2__64,
+       1'h0,
+       parity_r0s2__194,
+       parity_r0s2__175,
+       parity_r0s2__141,
+       1'h0,
+       parity_r0s2__61,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       3'h0,
+       parity_r0s2__140,
+       parity_r0s2__60,
+       3'h0,
+       parity_r0s2__58,
+       parity_r0s2__138,
+       parity_r0s2__57,
+       2'h0,
+       parity_r0s2__136,
+       1'h0,
+       parity_r0s2__172,
+       parity_r0s2__135,
+       parity_r0s2__54,
        parity_r0s2__53,
        1'h0,
+       parity_r0s2__134,
+       parity_r0s2__52,
        parity_r0s2__51,
-       parity_r0s2__152,
+       1'h0,
        parity_r0s2__50,
-       parity_r0s2__221,
+       3'h0,
+       parity_r0s2__49,
+       4'h0,
+       parity_r0s2__45,
+       3'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       8'h0,
+       parity_r0s2__128,
+       1'h0,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       parity_r0s2__34,
+       parity_r0s2__33,
+       parity_r0s2__32,
+       1'h0,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       2'h0,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       1'h0,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       2'h0,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       2'h0,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       3'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       3'h0,
+       parity_r0s2__4,
+       3'h0,
+       parity_r0s2__163,
+       1'h0,
+       parity_r0s2__1,
+       304'h0},
+     ^{1'h0,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       1'h0,
+       parity_r0s2__108,
+       1'h0,
+       parity_r0s2__106,
+       parity_r0s2__105,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       2'h0,
+       parity_r0s2__160,
+       1'h0,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       2'h0,
+       parity_r0s2__99,
+       1'h0,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       2'h0,
+       parity_r0s2__95,
+       3'h0,
+       parity_r0s2__92,
        parity_r0s2__198,
        1'h0,
-       parity_r0s2__49,
+       parity_r0s2__155,
        2'h0,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       2'h0,
-       parity_r0s2__44,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       3'h0,
-       parity_r0s2__196,
-       parity_r0s2__145,
-       3'h0,
-       parity_r0s2__35,
-       3'h0,
-       parity_r0s2__142,
+       parity_r0s2__89,
+       parity_r0s2__206,
        1'h0,
+       parity_r0s2__182,
+       5'h0,
+       parity_r0s2__85,
+       3'h0,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       2'h0,
+       parity_r0s2__196,
+       parity_r0s2__180,
+       3'h0,
+       parity_r0s2__149,
+       parity_r0s2__78,
+       4'h0,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       1'h0,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       2'h0,
+       parity_r0s2__144,
+       1'h0,
+       parity_r0s2__143,
+       2'h0,
+       parity_r0s2__142,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       1'h0,
+       parity_r0s2__175,
+       parity_r0s2__141,
+       parity_r0s2__62,
+       1'h0,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       3'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       3'h0,
+       parity_r0s2__138,
+       parity_r0s2__57,
+       parity_r0s2__137,
+       2'h0,
+       parity_r0s2__55,
+       1'h0,
+       parity_r0s2__135,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       1'h0,
+       parity_r0s2__52,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       1'h0,
+       parity_r0s2__192,
+       3'h0,
+       parity_r0s2__48,
+       4'h0,
+       parity_r0s2__44,
+       3'h0,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       8'h0,
+       parity_r0s2__36,
+       1'h0,
+       parity_r0s2__127,
+       parity_r0s2__34,
+       parity_r0s2__33,
        parity_r0s2__32,
+       parity_r0s2__126,
+       1'h0,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       2'h0,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       1'h0,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       2'h0,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       2'h0,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       3'h0,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       3'h0,
+       parity_r0s2__3,
+       3'h0,
+       parity_r0s2__110,
+       1'h0,
+       parity_r0s2,
        303'h0},
      ^{2'h0,
-       parity_r0s2__194,
-       parity_r0s2__141,
+       parity_r0s2__162,
+       parity_r0s2__109,
        1'h0,
-       parity_r0s2__139,
+       parity_r0s2__107,
        1'h0,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       2'h0,
-       parity_r0s2__134,
-       1'h0,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       2'h0,
-       parity_r0s2__190,
-       1'h0,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       2'h0,
-       parity_r0s2__126,
-       3'h0,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       2'h0,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       1'h0,
-       parity_r0s2__186,
-       5'h0,
-       parity_r0s2__116,
-       3'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       2'h0,
-       parity_r0s2__212,
-       parity_r0s2__182,
-       3'h0,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       4'h0,
-       parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
        parity_r0s2__103,
-       parity_r0s2__227,
-       1'h0,
-       parity_r0s2__178,
+       parity_r0s2__199,
+       2'h0,
        parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
        1'h0,
        parity_r0s2__100,
+       parity_r0s2__184,
        2'h0,
-       parity_r0s2__98,
+       parity_r0s2__158,
        1'h0,
+       parity_r0s2__157,
        parity_r0s2__97,
        2'h0,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       parity_r0s2__226,
-       1'h0,
-       parity_r0s2__173,
        parity_r0s2__94,
-       parity_r0s2__93,
-       1'h0,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       parity_r0s2__225,
        3'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       3'h0,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       parity_r0s2__88,
-       2'h0,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       parity_r0s2__166,
-       1'h0,
-       parity_r0s2__83,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       1'h0,
-       parity_r0s2__202,
-       3'h0,
-       parity_r0s2__79,
-       4'h0,
-       parity_r0s2__75,
-       3'h0,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       8'h0,
-       parity_r0s2__67,
-       1'h0,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       2'h0,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       parity_r0s2__221,
        parity_r0s2__198,
-       parity_r0s2__151,
+       parity_r0s2__183,
        1'h0,
-       parity_r0s2__150,
+       parity_r0s2__91,
        2'h0,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
+       parity_r0s2__206,
        parity_r0s2__197,
-       parity_r0s2__149,
+       1'h0,
+       parity_r0s2__154,
+       5'h0,
+       parity_r0s2__84,
+       3'h0,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       parity_r0s2__80,
        2'h0,
-       parity_r0s2__43,
+       parity_r0s2__180,
+       parity_r0s2__150,
+       3'h0,
+       parity_r0s2__78,
        parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       3'h0,
+       4'h0,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       parity_r0s2__195,
+       1'h0,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
        parity_r0s2__145,
-       parity_r0s2__37,
+       1'h0,
+       parity_r0s2__68,
+       2'h0,
+       parity_r0s2__66,
+       1'h0,
+       parity_r0s2__65,
+       2'h0,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       parity_r0s2__194,
+       1'h0,
+       parity_r0s2__141,
+       parity_r0s2__62,
+       parity_r0s2__61,
+       1'h0,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       parity_r0s2__193,
        3'h0,
-       parity_r0s2__143,
+       parity_r0s2__59,
+       parity_r0s2__173,
        3'h0,
+       parity_r0s2__57,
+       parity_r0s2__137,
+       parity_r0s2__56,
+       2'h0,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       1'h0,
+       parity_r0s2__51,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       1'h0,
+       parity_r0s2__170,
+       3'h0,
+       parity_r0s2__47,
+       4'h0,
+       parity_r0s2__43,
+       3'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       8'h0,
+       parity_r0s2__35,
+       1'h0,
+       parity_r0s2__34,
        parity_r0s2__33,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       1'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       2'h0,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       1'h0,
+       parity_r0s2__118,
+       2'h0,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       2'h0,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       3'h0,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       3'h0,
+       parity_r0s2__111,
+       3'h0,
+       parity_r0s2__1,
        304'h0},
      ^{3'h0,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       1'h0,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       2'h0,
-       parity_r0s2__133,
-       1'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       2'h0,
-       parity_r0s2__130,
-       1'h0,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       2'h0,
-       parity_r0s2__188,
-       3'h0,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       1'h0,
-       parity_r0s2__122,
-       2'h0,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       1'h0,
-       parity_r0s2__120,
-       5'h0,
-       parity_r0s2__115,
-       3'h0,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       parity_r0s2__237,
-       2'h0,
-       parity_r0s2__182,
-       parity_r0s2__111,
-       3'h0,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       4'h0,
-       parity_r0s2__105,
-       parity_r0s2__104,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       1'h0,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       1'h0,
-       parity_r0s2__99,
-       2'h0,
-       parity_r0s2__175,
-       1'h0,
-       parity_r0s2__208,
-       2'h0,
-       parity_r0s2__95,
-       parity_r0s2__226,
-       parity_r0s2__207,
-       1'h0,
-       parity_r0s2__94,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       1'h0,
-       parity_r0s2__236,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       3'h0,
-       parity_r0s2__205,
-       parity_r0s2__171,
-       3'h0,
-       parity_r0s2__169,
-       parity_r0s2__88,
-       parity_r0s2__168,
-       2'h0,
-       parity_r0s2__167,
-       1'h0,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       1'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       parity_r0s2__224,
-       1'h0,
-       parity_r0s2__164,
-       3'h0,
-       parity_r0s2__78,
-       4'h0,
-       parity_r0s2__74,
-       3'h0,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       8'h0,
-       parity_r0s2__159,
-       1'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       2'h0,
-       parity_r0s2__52,
-       parity_r0s2__51,
-       1'h0,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       1'h0,
-       parity_r0s2__48,
-       2'h0,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       2'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       3'h0,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       3'h0,
-       parity_r0s2__34,
-       3'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       5'h0,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       1'h0,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       1'h0,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       1'h0,
-       parity_r0s2__133,
-       1'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       5'h0,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       1'h0,
-       parity_r0s2__238,
-       1'h0,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       2'h0,
-       parity_r0s2__185,
-       1'h0,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       3'h0,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       2'h0,
-       parity_r0s2__228,
-       2'h0,
-       parity_r0s2__111,
-       3'h0,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       1'h0,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       1'h0,
-       parity_r0s2__105,
-       3'h0,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       2'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       1'h0,
-       parity_r0s2__99,
-       2'h0,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       1'h0,
-       parity_r0s2__95,
-       1'h0,
-       parity_r0s2__207,
-       parity_r0s2__173,
-       3'h0,
-       parity_r0s2__239,
-       1'h0,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       1'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       parity_r0s2__171,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       1'h0,
-       parity_r0s2__169,
-       parity_r0s2__88,
-       1'h0,
-       parity_r0s2__87,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       1'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       1'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       1'h0,
-       parity_r0s2__202,
-       1'h0,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       2'h0,
-       parity_r0s2__76,
-       parity_r0s2__75,
-       parity_r0s2__74,
-       2'h0,
-       parity_r0s2__161,
-       3'h0,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       4'h0,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       2'h0,
-       parity_r0s2__63,
-       2'h0,
-       parity_r0s2__60,
-       1'h0,
-       parity_r0s2__59,
-       2'h0,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       1'h0,
-       parity_r0s2__56,
-       2'h0,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       2'h0,
-       parity_r0s2__52,
-       4'h0,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       3'h0,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       1'h0,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       3'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       3'h0,
-       parity_r0s2__36,
-       parity_r0s2__35,
-       parity_r0s2__143,
-       4'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       2'h0,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       2'h0,
-       parity_r0s2__135,
-       2'h0,
-       parity_r0s2__192,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       1'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       1'h0,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       parity_r0s2__126,
-       1'h0,
-       parity_r0s2__125,
-       2'h0,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       2'h0,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       1'h0,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       parity_r0s2__117,
-       5'h0,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       1'h0,
-       parity_r0s2__237,
-       1'h0,
-       parity_r0s2__212,
-       5'h0,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       1'h0,
-       parity_r0s2__107,
-       1'h0,
-       parity_r0s2__106,
-       parity_r0s2__105,
-       1'h0,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       1'h0,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       1'h0,
-       parity_r0s2__101,
-       1'h0,
-       parity_r0s2__99,
-       2'h0,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       1'h0,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       2'h0,
-       parity_r0s2__173,
-       parity_r0s2__94,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       1'h0,
-       parity_r0s2__236,
-       1'h0,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       1'h0,
-       parity_r0s2__171,
-       parity_r0s2__90,
-       1'h0,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       parity_r0s2__88,
-       3'h0,
-       parity_r0s2__167,
-       4'h0,
-       parity_r0s2__84,
-       1'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       2'h0,
-       parity_r0s2__164,
-       6'h0,
-       parity_r0s2__76,
-       4'h0,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       1'h0,
-       parity_r0s2__223,
-       3'h0,
-       parity_r0s2__67,
-       1'h0,
-       parity_r0s2__66,
-       2'h0,
-       parity_r0s2__158,
-       2'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       3'h0,
-       parity_r0s2__200,
-       1'h0,
-       parity_r0s2__57,
-       3'h0,
-       parity_r0s2__234,
-       1'h0,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       2'h0,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       1'h0,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       2'h0,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       1'h0,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       1'h0,
-       parity_r0s2__43,
-       1'h0,
-       parity_r0s2__42,
-       3'h0,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       2'h0,
-       parity_r0s2__145,
-       1'h0,
-       parity_r0s2__144,
-       3'h0,
-       parity_r0s2__34,
-       parity_r0s2__195,
-       2'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       1'h0,
-       parity_r0s2__140,
-       3'h0,
-       parity_r0s2__136,
-       6'h0,
-       parity_r0s2__134,
-       2'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       3'h0,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       5'h0,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       2'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       1'h0,
-       parity_r0s2__120,
-       2'h0,
-       parity_r0s2__118,
-       2'h0,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       2'h0,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       1'h0,
-       parity_r0s2__237,
-       parity_r0s2__228,
-       1'h0,
-       parity_r0s2__182,
-       1'h0,
-       parity_r0s2__211,
-       2'h0,
-       parity_r0s2__180,
-       parity_r0s2__109,
-       1'h0,
-       parity_r0s2__107,
-       4'h0,
-       parity_r0s2__103,
-       1'h0,
-       parity_r0s2__210,
-       1'h0,
-       parity_r0s2__102,
-       1'h0,
-       parity_r0s2__177,
-       2'h0,
-       parity_r0s2__99,
-       2'h0,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       2'h0,
-       parity_r0s2__96,
-       4'h0,
-       parity_r0s2__94,
-       2'h0,
-       parity_r0s2__239,
-       1'h0,
-       parity_r0s2__225,
-       1'h0,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       3'h0,
-       parity_r0s2__90,
-       3'h0,
-       parity_r0s2__88,
-       2'h0,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       3'h0,
-       parity_r0s2__165,
-       parity_r0s2__82,
-       3'h0,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
-       1'h0,
-       parity_r0s2__76,
-       1'h0,
-       parity_r0s2__74,
-       parity_r0s2__162,
-       1'h0,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       5'h0,
-       parity_r0s2__201,
-       2'h0,
-       parity_r0s2__67,
-       3'h0,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       parity_r0s2__61,
-       3'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       3'h0,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       1'h0,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       2'h0,
-       parity_r0s2__52,
-       1'h0,
-       parity_r0s2__152,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       parity_r0s2__198,
-       1'h0,
-       parity_r0s2__49,
-       2'h0,
-       parity_r0s2__47,
-       3'h0,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       1'h0,
-       parity_r0s2__43,
-       4'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       1'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       1'h0,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       parity_r0s2__36,
-       parity_r0s2__35,
-       parity_r0s2__143,
-       2'h0,
-       parity_r0s2__142,
-       1'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       1'h0,
-       parity_r0s2__139,
-       3'h0,
-       parity_r0s2__218,
-       6'h0,
-       parity_r0s2__133,
-       2'h0,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       parity_r0s2__190,
-       3'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       5'h0,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       2'h0,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       1'h0,
-       parity_r0s2__119,
-       2'h0,
-       parity_r0s2__117,
-       2'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       2'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       1'h0,
-       parity_r0s2__228,
-       parity_r0s2__212,
-       1'h0,
-       parity_r0s2__111,
-       1'h0,
-       parity_r0s2__181,
-       2'h0,
        parity_r0s2__109,
        parity_r0s2__108,
        1'h0,
-       parity_r0s2__179,
-       4'h0,
-       parity_r0s2__227,
+       parity_r0s2__106,
        1'h0,
+       parity_r0s2__104,
+       parity_r0s2__186,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       2'h0,
+       parity_r0s2__101,
+       1'h0,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       2'h0,
+       parity_r0s2__98,
+       1'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       2'h0,
+       parity_r0s2__156,
+       3'h0,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       1'h0,
+       parity_r0s2__90,
+       2'h0,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       1'h0,
+       parity_r0s2__88,
+       5'h0,
+       parity_r0s2__83,
+       3'h0,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       parity_r0s2__80,
+       parity_r0s2__205,
+       2'h0,
+       parity_r0s2__150,
+       parity_r0s2__79,
+       3'h0,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       4'h0,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       parity_r0s2__71,
+       parity_r0s2__195,
        parity_r0s2__178,
        1'h0,
-       parity_r0s2__209,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       parity_r0s2__69,
        1'h0,
-       parity_r0s2__101,
+       parity_r0s2__67,
        2'h0,
+       parity_r0s2__143,
+       1'h0,
        parity_r0s2__176,
        2'h0,
-       parity_r0s2__97,
+       parity_r0s2__63,
+       parity_r0s2__194,
+       parity_r0s2__175,
+       1'h0,
+       parity_r0s2__62,
+       parity_r0s2__61,
        parity_r0s2__208,
+       1'h0,
+       parity_r0s2__204,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       3'h0,
+       parity_r0s2__173,
+       parity_r0s2__139,
+       3'h0,
+       parity_r0s2__137,
+       parity_r0s2__56,
+       parity_r0s2__136,
        2'h0,
-       parity_r0s2__95,
+       parity_r0s2__135,
+       1'h0,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       parity_r0s2__52,
+       1'h0,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       parity_r0s2__192,
+       1'h0,
+       parity_r0s2__132,
+       3'h0,
+       parity_r0s2__46,
        4'h0,
-       parity_r0s2__93,
+       parity_r0s2__42,
+       3'h0,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       8'h0,
+       parity_r0s2__127,
+       1'h0,
+       parity_r0s2__33,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       parity_r0s2__22,
        2'h0,
-       parity_r0s2__236,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       1'h0,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       1'h0,
+       parity_r0s2__16,
+       2'h0,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       2'h0,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       3'h0,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       3'h0,
+       parity_r0s2__2,
+       3'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       5'h0,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       1'h0,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       1'h0,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       1'h0,
+       parity_r0s2__101,
+       1'h0,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       parity_r0s2__158,
+       5'h0,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       parity_r0s2__91,
+       parity_r0s2__90,
        1'h0,
        parity_r0s2__206,
        1'h0,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       3'h0,
-       parity_r0s2__170,
-       3'h0,
-       parity_r0s2__168,
+       parity_r0s2__182,
+       parity_r0s2__154,
        2'h0,
-       parity_r0s2__167,
+       parity_r0s2__153,
        1'h0,
        parity_r0s2__85,
-       parity_r0s2__203,
-       parity_r0s2__166,
+       parity_r0s2__84,
+       parity_r0s2__83,
        3'h0,
-       parity_r0s2__82,
-       parity_r0s2__224,
-       3'h0,
-       parity_r0s2__80,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       2'h0,
+       parity_r0s2__196,
+       2'h0,
        parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
+       3'h0,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       1'h0,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       1'h0,
+       parity_r0s2__73,
+       3'h0,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       2'h0,
+       parity_r0s2__145,
+       parity_r0s2__69,
+       1'h0,
+       parity_r0s2__67,
+       2'h0,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       parity_r0s2__142,
+       1'h0,
+       parity_r0s2__63,
+       1'h0,
+       parity_r0s2__175,
+       parity_r0s2__141,
+       3'h0,
+       parity_r0s2__207,
+       1'h0,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       parity_r0s2__140,
+       1'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       parity_r0s2__139,
+       parity_r0s2__58,
+       parity_r0s2__138,
+       1'h0,
+       parity_r0s2__137,
+       parity_r0s2__56,
+       1'h0,
+       parity_r0s2__55,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       1'h0,
+       parity_r0s2__134,
+       parity_r0s2__52,
+       1'h0,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       1'h0,
+       parity_r0s2__170,
+       1'h0,
+       parity_r0s2__49,
+       parity_r0s2__48,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       2'h0,
+       parity_r0s2__44,
+       parity_r0s2__43,
+       parity_r0s2__42,
+       2'h0,
+       parity_r0s2__129,
+       3'h0,
+       parity_r0s2__37,
+       parity_r0s2__203,
+       4'h0,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       parity_r0s2__34,
+       parity_r0s2__33,
+       2'h0,
+       parity_r0s2__31,
+       2'h0,
+       parity_r0s2__28,
+       1'h0,
+       parity_r0s2__27,
+       2'h0,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       1'h0,
+       parity_r0s2__24,
+       2'h0,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       2'h0,
+       parity_r0s2__20,
+       4'h0,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       3'h0,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       1'h0,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       3'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       3'h0,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       parity_r0s2__111,
+       4'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       2'h0,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       2'h0,
+       parity_r0s2__103,
+       2'h0,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       1'h0,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       1'h0,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       1'h0,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       parity_r0s2__94,
+       1'h0,
+       parity_r0s2__93,
+       2'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       2'h0,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       1'h0,
+       parity_r0s2__154,
+       parity_r0s2__88,
+       parity_r0s2__87,
+       parity_r0s2__153,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       5'h0,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       1'h0,
+       parity_r0s2__205,
+       1'h0,
+       parity_r0s2__180,
+       5'h0,
+       parity_r0s2__148,
        parity_r0s2__77,
        1'h0,
        parity_r0s2__75,
        1'h0,
-       parity_r0s2__162,
+       parity_r0s2__74,
        parity_r0s2__73,
        1'h0,
-       parity_r0s2__72,
        parity_r0s2__71,
-       5'h0,
-       parity_r0s2__160,
+       parity_r0s2__195,
+       1'h0,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       1'h0,
+       parity_r0s2__67,
        2'h0,
-       parity_r0s2__159,
-       3'h0,
-       parity_r0s2__158,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       1'h0,
+       parity_r0s2__142,
+       parity_r0s2__64,
        parity_r0s2__63,
+       2'h0,
+       parity_r0s2__141,
        parity_r0s2__62,
        parity_r0s2__61,
+       parity_r0s2__208,
+       1'h0,
+       parity_r0s2__204,
+       1'h0,
+       parity_r0s2__174,
+       parity_r0s2__140,
        parity_r0s2__60,
-       3'h0,
-       parity_r0s2__200,
-       parity_r0s2__156,
+       parity_r0s2__59,
+       1'h0,
+       parity_r0s2__139,
+       parity_r0s2__58,
+       1'h0,
        parity_r0s2__57,
+       parity_r0s2__137,
+       parity_r0s2__56,
        3'h0,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       1'h0,
-       parity_r0s2__54,
-       parity_r0s2__153,
-       2'h0,
-       parity_r0s2__51,
-       1'h0,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       1'h0,
-       parity_r0s2__150,
-       2'h0,
-       parity_r0s2__46,
-       3'h0,
-       parity_r0s2__149,
-       parity_r0s2__45,
-       parity_r0s2__44,
-       1'h0,
-       parity_r0s2__148,
+       parity_r0s2__135,
        4'h0,
+       parity_r0s2__52,
+       1'h0,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       2'h0,
+       parity_r0s2__132,
+       6'h0,
+       parity_r0s2__44,
+       4'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
        parity_r0s2__39,
-       parity_r0s2__146,
+       parity_r0s2__38,
+       parity_r0s2__37,
        1'h0,
-       parity_r0s2__196,
-       parity_r0s2__145,
-       1'h0,
-       parity_r0s2__144,
-       parity_r0s2__36,
+       parity_r0s2__191,
+       3'h0,
        parity_r0s2__35,
-       parity_r0s2__143,
+       1'h0,
        parity_r0s2__34,
        2'h0,
-       parity_r0s2__33,
+       parity_r0s2__126,
+       2'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       3'h0,
+       parity_r0s2__168,
+       1'h0,
+       parity_r0s2__25,
+       3'h0,
+       parity_r0s2__202,
+       1'h0,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       2'h0,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       1'h0,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       2'h0,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       1'h0,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       1'h0,
+       parity_r0s2__11,
+       1'h0,
+       parity_r0s2__10,
+       3'h0,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       2'h0,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       3'h0,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       2'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       1'h0,
+       parity_r0s2__108,
+       3'h0,
+       parity_r0s2__104,
+       6'h0,
+       parity_r0s2__102,
+       2'h0,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       3'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       5'h0,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       2'h0,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       1'h0,
+       parity_r0s2__88,
+       2'h0,
+       parity_r0s2__86,
+       2'h0,
+       parity_r0s2__83,
+       parity_r0s2__181,
+       2'h0,
+       parity_r0s2__151,
+       parity_r0s2__81,
+       1'h0,
+       parity_r0s2__205,
+       parity_r0s2__196,
+       1'h0,
+       parity_r0s2__150,
+       1'h0,
+       parity_r0s2__179,
+       2'h0,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       1'h0,
+       parity_r0s2__75,
+       4'h0,
+       parity_r0s2__71,
+       1'h0,
+       parity_r0s2__178,
+       1'h0,
+       parity_r0s2__70,
+       1'h0,
+       parity_r0s2__145,
+       2'h0,
+       parity_r0s2__67,
+       2'h0,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       2'h0,
+       parity_r0s2__64,
+       4'h0,
+       parity_r0s2__62,
+       2'h0,
+       parity_r0s2__207,
+       1'h0,
+       parity_r0s2__193,
+       1'h0,
+       parity_r0s2__140,
+       parity_r0s2__60,
+       3'h0,
+       parity_r0s2__58,
+       3'h0,
+       parity_r0s2__56,
+       2'h0,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       3'h0,
+       parity_r0s2__133,
+       parity_r0s2__50,
+       3'h0,
+       parity_r0s2__49,
+       parity_r0s2__48,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       1'h0,
+       parity_r0s2__44,
+       1'h0,
+       parity_r0s2__42,
+       parity_r0s2__130,
+       1'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       5'h0,
+       parity_r0s2__169,
+       2'h0,
+       parity_r0s2__35,
+       3'h0,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       3'h0,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       3'h0,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       1'h0,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       2'h0,
+       parity_r0s2__20,
+       1'h0,
+       parity_r0s2__120,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       2'h0,
+       parity_r0s2__15,
+       3'h0,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       1'h0,
+       parity_r0s2__11,
+       4'h0,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       1'h0,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       parity_r0s2__111,
+       2'h0,
+       parity_r0s2__110,
+       1'h0,
+       parity_r0s2,
+       303'h0},
+     ^{1'h0,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       parity_r0s2__109,
+       1'h0,
+       parity_r0s2__107,
+       3'h0,
+       parity_r0s2__186,
+       6'h0,
+       parity_r0s2__101,
+       2'h0,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       parity_r0s2__158,
+       3'h0,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       5'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       2'h0,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       parity_r0s2__154,
+       1'h0,
+       parity_r0s2__87,
+       2'h0,
+       parity_r0s2__85,
+       2'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       2'h0,
+       parity_r0s2__81,
+       parity_r0s2__80,
+       1'h0,
+       parity_r0s2__196,
+       parity_r0s2__180,
+       1'h0,
+       parity_r0s2__79,
+       1'h0,
+       parity_r0s2__149,
+       2'h0,
+       parity_r0s2__77,
+       parity_r0s2__76,
+       1'h0,
+       parity_r0s2__147,
+       4'h0,
+       parity_r0s2__195,
+       1'h0,
+       parity_r0s2__146,
+       1'h0,
+       parity_r0s2__177,
+       1'h0,
+       parity_r0s2__69,
+       2'h0,
+       parity_r0s2__144,
+       2'h0,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       2'h0,
+       parity_r0s2__63,
+       4'h0,
+       parity_r0s2__61,
+       2'h0,
+       parity_r0s2__204,
+       1'h0,
+       parity_r0s2__174,
+       1'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       3'h0,
+       parity_r0s2__138,
+       3'h0,
+       parity_r0s2__136,
+       2'h0,
+       parity_r0s2__135,
+       1'h0,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       3'h0,
+       parity_r0s2__50,
+       parity_r0s2__192,
+       3'h0,
+       parity_r0s2__48,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       1'h0,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       5'h0,
+       parity_r0s2__128,
+       2'h0,
+       parity_r0s2__127,
+       3'h0,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       3'h0,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       3'h0,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       1'h0,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       2'h0,
+       parity_r0s2__19,
+       1'h0,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       1'h0,
+       parity_r0s2__118,
+       2'h0,
+       parity_r0s2__14,
+       3'h0,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       1'h0,
+       parity_r0s2__116,
+       4'h0,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       1'h0,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       parity_r0s2__111,
+       parity_r0s2__2,
+       2'h0,
+       parity_r0s2__1,
        304'h0},
-     ^{parity_r0s2__232,
+     ^{parity_r0s2__200,
        1'h0,
-       parity_r0s2__194,
-       parity_r0s2__141,
+       parity_r0s2__162,
+       parity_r0s2__109,
        1'h0,
-       parity_r0s2__139,
+       parity_r0s2__107,
        1'h0,
-       parity_r0s2__137,
-       parity_r0s2__136,
-       parity_r0s2__218,
-       parity_r0s2__193,
-       1'h0,
-       parity_r0s2__231,
-       3'h0,
-       parity_r0s2__133,
-       1'h0,
-       parity_r0s2__216,
-       1'h0,
-       parity_r0s2__131,
-       1'h0,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       2'h0,
-       parity_r0s2__188,
-       1'h0,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       2'h0,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       2'h0,
-       parity_r0s2__117,
-       1'h0,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       4'h0,
-       parity_r0s2__212,
-       parity_r0s2__182,
-       3'h0,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       3'h0,
-       parity_r0s2__179,
-       parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       parity_r0s2__210,
-       1'h0,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       2'h0,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       2'h0,
-       parity_r0s2__174,
-       1'h0,
-       parity_r0s2__95,
-       4'h0,
-       parity_r0s2__93,
-       3'h0,
-       parity_r0s2__225,
-       1'h0,
-       parity_r0s2__172,
-       5'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       1'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       parity_r0s2__83,
-       parity_r0s2__165,
-       2'h0,
-       parity_r0s2__202,
-       2'h0,
-       parity_r0s2__80,
-       3'h0,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       4'h0,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       3'h0,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       5'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       2'h0,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       2'h0,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       parity_r0s2__51,
-       3'h0,
-       parity_r0s2__198,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       parity_r0s2__150,
-       parity_r0s2__48,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       4'h0,
-       parity_r0s2__45,
-       2'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       1'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       1'h0,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       parity_r0s2__145,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       parity_r0s2__36,
-       2'h0,
-       parity_r0s2__34,
-       307'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       1'h0,
-       parity_r0s2__141,
-       1'h0,
-       parity_r0s2__139,
-       1'h0,
-       parity_r0s2__137,
-       2'h0,
-       parity_r0s2__193,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       2'h0,
-       parity_r0s2__133,
-       1'h0,
-       parity_r0s2__216,
-       parity_r0s2__191,
-       4'h0,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       1'h0,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       1'h0,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       1'h0,
-       parity_r0s2__229,
-       parity_r0s2__214,
        parity_r0s2__186,
-       parity_r0s2__120,
-       3'h0,
-       parity_r0s2__117,
+       parity_r0s2__161,
        1'h0,
-       parity_r0s2__115,
+       parity_r0s2__199,
+       3'h0,
+       parity_r0s2__101,
        1'h0,
        parity_r0s2__184,
-       parity_r0s2__114,
        1'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       parity_r0s2__237,
-       2'h0,
-       parity_r0s2__182,
-       parity_r0s2__111,
-       parity_r0s2__211,
-       3'h0,
-       parity_r0s2__109,
-       parity_r0s2__108,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       4'h0,
-       parity_r0s2__210,
-       parity_r0s2__178,
-       2'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       parity_r0s2__100,
        parity_r0s2__99,
        1'h0,
        parity_r0s2__98,
-       1'h0,
-       parity_r0s2__97,
-       parity_r0s2__208,
+       parity_r0s2__157,
        1'h0,
        parity_r0s2__96,
-       parity_r0s2__95,
-       4'h0,
-       parity_r0s2__93,
-       4'h0,
-       parity_r0s2__206,
+       2'h0,
+       parity_r0s2__156,
        1'h0,
        parity_r0s2__92,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       2'h0,
-       parity_r0s2__170,
-       parity_r0s2__89,
+       parity_r0s2__198,
        1'h0,
-       parity_r0s2__88,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       1'h0,
-       parity_r0s2__167,
-       4'h0,
-       parity_r0s2__84,
-       2'h0,
-       parity_r0s2__82,
-       parity_r0s2__224,
-       1'h0,
-       parity_r0s2__164,
-       1'h0,
-       parity_r0s2__80,
-       1'h0,
-       parity_r0s2__78,
-       parity_r0s2__163,
-       2'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       2'h0,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       1'h0,
-       parity_r0s2__223,
-       5'h0,
-       parity_r0s2__66,
-       3'h0,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       1'h0,
-       parity_r0s2__58,
-       1'h0,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       2'h0,
-       parity_r0s2__55,
-       1'h0,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       parity_r0s2__153,
-       5'h0,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       1'h0,
-       parity_r0s2__48,
-       8'h0,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       4'h0,
-       parity_r0s2__145,
-       parity_r0s2__37,
-       1'h0,
-       parity_r0s2__36,
-       1'h0,
-       parity_r0s2__143,
-       4'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       1'h0,
-       parity_r0s2__140,
-       1'h0,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       2'h0,
-       parity_r0s2__135,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       2'h0,
-       parity_r0s2__132,
-       1'h0,
-       parity_r0s2__191,
-       parity_r0s2__131,
-       4'h0,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       1'h0,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       parity_r0s2__124,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       1'h0,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       1'h0,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       3'h0,
-       parity_r0s2__116,
-       1'h0,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       1'h0,
-       parity_r0s2__112,
-       parity_r0s2__237,
-       parity_r0s2__228,
-       2'h0,
-       parity_r0s2__111,
-       parity_r0s2__211,
-       parity_r0s2__181,
-       3'h0,
-       parity_r0s2__108,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       parity_r0s2__105,
-       4'h0,
-       parity_r0s2__178,
-       parity_r0s2__102,
-       2'h0,
-       parity_r0s2__101,
-       parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       1'h0,
-       parity_r0s2__175,
-       1'h0,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       1'h0,
-       parity_r0s2__95,
-       parity_r0s2__226,
-       4'h0,
-       parity_r0s2__240,
-       4'h0,
-       parity_r0s2__172,
-       1'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       parity_r0s2__171,
-       2'h0,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       parity_r0s2__87,
-       parity_r0s2__204,
-       1'h0,
-       parity_r0s2__86,
-       4'h0,
-       parity_r0s2__83,
-       2'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       1'h0,
-       parity_r0s2__81,
-       1'h0,
-       parity_r0s2__79,
-       1'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       2'h0,
-       parity_r0s2__74,
-       1'h0,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       2'h0,
-       parity_r0s2__70,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       1'h0,
-       parity_r0s2__201,
-       5'h0,
-       parity_r0s2__65,
-       3'h0,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       parity_r0s2__157,
-       parity_r0s2__59,
-       1'h0,
-       parity_r0s2__200,
-       1'h0,
-       parity_r0s2__57,
        parity_r0s2__155,
        2'h0,
-       parity_r0s2__234,
-       1'h0,
-       parity_r0s2__199,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       parity_r0s2__197,
+       parity_r0s2__182,
        parity_r0s2__154,
-       parity_r0s2__54,
-       parity_r0s2__153,
-       parity_r0s2__53,
-       5'h0,
-       parity_r0s2__198,
-       1'h0,
-       parity_r0s2__49,
-       parity_r0s2__150,
-       1'h0,
-       parity_r0s2__47,
-       8'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       1'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       4'h0,
-       parity_r0s2__37,
-       parity_r0s2__144,
-       1'h0,
-       parity_r0s2__35,
-       1'h0,
-       parity_r0s2__34,
-       307'h0},
-     ^{parity_r0s2__232,
-       1'h0,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       1'h0,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       4'h0,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       parity_r0s2__132,
-       2'h0,
-       parity_r0s2__131,
-       2'h0,
-       parity_r0s2__189,
-       1'h0,
-       parity_r0s2__128,
-       2'h0,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       2'h0,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       2'h0,
-       parity_r0s2__229,
-       1'h0,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       3'h0,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       1'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       2'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       1'h0,
-       parity_r0s2__228,
-       parity_r0s2__212,
-       3'h0,
-       parity_r0s2__181,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       1'h0,
-       parity_r0s2__108,
-       2'h0,
-       parity_r0s2__106,
-       2'h0,
-       parity_r0s2__103,
-       parity_r0s2__227,
-       2'h0,
-       parity_r0s2__102,
-       6'h0,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       parity_r0s2__95,
-       1'h0,
-       parity_r0s2__207,
-       2'h0,
-       parity_r0s2__93,
-       parity_r0s2__240,
-       parity_r0s2__239,
-       4'h0,
-       parity_r0s2__92,
-       parity_r0s2__91,
-       1'h0,
-       parity_r0s2__171,
-       parity_r0s2__90,
-       parity_r0s2__170,
-       2'h0,
        parity_r0s2__88,
-       parity_r0s2__168,
        parity_r0s2__87,
+       2'h0,
+       parity_r0s2__85,
        1'h0,
-       parity_r0s2__167,
-       2'h0,
-       parity_r0s2__203,
-       2'h0,
        parity_r0s2__83,
-       2'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       parity_r0s2__164,
-       2'h0,
-       parity_r0s2__79,
-       1'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       parity_r0s2__74,
-       3'h0,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       2'h0,
-       parity_r0s2__223,
-       1'h0,
-       parity_r0s2__160,
-       1'h0,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       1'h0,
-       parity_r0s2__65,
-       1'h0,
-       parity_r0s2__158,
-       1'h0,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       1'h0,
-       parity_r0s2__59,
-       1'h0,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       2'h0,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       parity_r0s2__222,
-       1'h0,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       1'h0,
-       parity_r0s2__53,
-       1'h0,
-       parity_r0s2__51,
+       parity_r0s2__181,
        parity_r0s2__152,
-       1'h0,
-       parity_r0s2__221,
-       1'h0,
+       parity_r0s2__82,
        parity_r0s2__151,
-       2'h0,
-       parity_r0s2__48,
-       parity_r0s2__47,
-       1'h0,
-       parity_r0s2__233,
        4'h0,
-       parity_r0s2__44,
-       parity_r0s2__43,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       1'h0,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       3'h0,
-       parity_r0s2__196,
-       3'h0,
-       parity_r0s2__36,
-       parity_r0s2__35,
-       5'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       1'h0,
-       parity_r0s2__141,
-       2'h0,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       3'h0,
-       parity_r0s2__231,
-       1'h0,
-       parity_r0s2__192,
-       parity_r0s2__134,
-       7'h0,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       1'h0,
-       parity_r0s2__126,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       1'h0,
-       parity_r0s2__230,
-       1'h0,
-       parity_r0s2__187,
-       3'h0,
-       parity_r0s2__238,
-       1'h0,
-       parity_r0s2__214,
-       1'h0,
-       parity_r0s2__120,
-       1'h0,
-       parity_r0s2__185,
-       1'h0,
-       parity_r0s2__117,
-       2'h0,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       parity_r0s2__183,
-       4'h0,
-       parity_r0s2__212,
-       parity_r0s2__182,
-       1'h0,
-       parity_r0s2__211,
-       1'h0,
-       parity_r0s2__110,
-       1'h0,
-       parity_r0s2__109,
-       parity_r0s2__108,
-       1'h0,
-       parity_r0s2__179,
-       2'h0,
-       parity_r0s2__104,
-       parity_r0s2__103,
-       1'h0,
-       parity_r0s2__210,
-       5'h0,
-       parity_r0s2__100,
-       parity_r0s2__99,
-       parity_r0s2__176,
-       2'h0,
-       parity_r0s2__97,
-       1'h0,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       3'h0,
-       parity_r0s2__173,
-       1'h0,
-       parity_r0s2__93,
-       1'h0,
-       parity_r0s2__239,
-       parity_r0s2__236,
-       7'h0,
-       parity_r0s2__90,
-       1'h0,
-       parity_r0s2__89,
-       parity_r0s2__169,
-       2'h0,
-       parity_r0s2__87,
-       2'h0,
-       parity_r0s2__86,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       parity_r0s2__166,
-       1'h0,
-       parity_r0s2__83,
-       2'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       parity_r0s2__164,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       parity_r0s2__79,
-       1'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       3'h0,
-       parity_r0s2__161,
-       4'h0,
-       parity_r0s2__235,
-       1'h0,
-       parity_r0s2__201,
-       1'h0,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       1'h0,
-       parity_r0s2__66,
-       parity_r0s2__65,
-       1'h0,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       3'h0,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       parity_r0s2__155,
-       3'h0,
-       parity_r0s2__222,
-       parity_r0s2__199,
-       1'h0,
-       parity_r0s2__54,
-       3'h0,
-       parity_r0s2__51,
-       1'h0,
-       parity_r0s2__50,
-       parity_r0s2__221,
-       parity_r0s2__198,
-       1'h0,
-       parity_r0s2__49,
+       parity_r0s2__180,
        parity_r0s2__150,
        3'h0,
-       parity_r0s2__233,
-       parity_r0s2__220,
+       parity_r0s2__78,
+       parity_r0s2__148,
        3'h0,
-       parity_r0s2__44,
-       2'h0,
-       parity_r0s2__42,
-       4'h0,
-       parity_r0s2__146,
-       1'h0,
-       parity_r0s2__196,
-       parity_r0s2__145,
-       1'h0,
-       parity_r0s2__144,
-       4'h0,
-       parity_r0s2__195,
-       2'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       2'h0,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       1'h0,
-       parity_r0s2__136,
-       3'h0,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       1'h0,
-       parity_r0s2__134,
-       1'h0,
-       parity_r0s2__132,
-       parity_r0s2__216,
-       2'h0,
-       parity_r0s2__190,
-       1'h0,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       2'h0,
-       parity_r0s2__126,
-       1'h0,
-       parity_r0s2__125,
-       1'h0,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       1'h0,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       parity_r0s2__121,
-       parity_r0s2__238,
-       parity_r0s2__229,
-       1'h0,
-       parity_r0s2__186,
-       2'h0,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       parity_r0s2__117,
-       1'h0,
-       parity_r0s2__115,
-       parity_r0s2__213,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       1'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
-       parity_r0s2__237,
-       2'h0,
-       parity_r0s2__182,
-       parity_r0s2__111,
-       parity_r0s2__211,
-       parity_r0s2__181,
-       5'h0,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       parity_r0s2__105,
-       parity_r0s2__104,
-       3'h0,
-       parity_r0s2__178,
-       1'h0,
-       parity_r0s2__209,
-       2'h0,
-       parity_r0s2__100,
-       2'h0,
-       parity_r0s2__98,
-       parity_r0s2__175,
-       3'h0,
-       parity_r0s2__96,
-       1'h0,
-       parity_r0s2__226,
-       2'h0,
-       parity_r0s2__94,
-       parity_r0s2__93,
-       2'h0,
-       parity_r0s2__236,
-       parity_r0s2__225,
-       3'h0,
-       parity_r0s2__91,
-       parity_r0s2__205,
-       5'h0,
-       parity_r0s2__88,
-       parity_r0s2__168,
-       6'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       parity_r0s2__83,
-       2'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       parity_r0s2__164,
-       parity_r0s2__81,
-       3'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       1'h0,
-       parity_r0s2__161,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
        parity_r0s2__72,
        parity_r0s2__71,
+       parity_r0s2__195,
+       parity_r0s2__178,
+       1'h0,
        parity_r0s2__70,
-       parity_r0s2__69,
-       parity_r0s2__235,
-       parity_r0s2__223,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       2'h0,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       2'h0,
+       parity_r0s2__142,
        1'h0,
-       parity_r0s2__160,
-       6'h0,
-       parity_r0s2__158,
        parity_r0s2__63,
-       2'h0,
-       parity_r0s2__60,
-       2'h0,
-       parity_r0s2__58,
-       parity_r0s2__200,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       1'h0,
-       parity_r0s2__56,
-       parity_r0s2__55,
-       parity_r0s2__234,
-       1'h0,
-       parity_r0s2__199,
-       parity_r0s2__154,
+       4'h0,
+       parity_r0s2__61,
        3'h0,
+       parity_r0s2__193,
+       1'h0,
+       parity_r0s2__140,
+       5'h0,
+       parity_r0s2__138,
+       parity_r0s2__57,
+       parity_r0s2__137,
+       1'h0,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       parity_r0s2__53,
+       1'h0,
+       parity_r0s2__134,
        parity_r0s2__52,
        parity_r0s2__51,
-       3'h0,
-       parity_r0s2__198,
-       parity_r0s2__151,
+       parity_r0s2__133,
+       2'h0,
+       parity_r0s2__170,
        2'h0,
        parity_r0s2__48,
-       parity_r0s2__47,
-       parity_r0s2__46,
-       parity_r0s2__233,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       2'h0,
-       parity_r0s2__44,
-       1'h0,
-       parity_r0s2__148,
        3'h0,
-       parity_r0s2__40,
-       parity_r0s2__39,
-       parity_r0s2__146,
-       parity_r0s2__38,
-       parity_r0s2__196,
-       parity_r0s2__145,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       4'h0,
        parity_r0s2__37,
-       parity_r0s2__144,
+       parity_r0s2__203,
+       3'h0,
        parity_r0s2__36,
        parity_r0s2__35,
-       parity_r0s2__143,
-       1'h0,
-       parity_r0s2__195,
-       parity_r0s2__142,
-       1'h0,
-       parity_r0s2__32,
-       303'h0},
-     ^{parity_r0s2__232,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       2'h0,
-       parity_r0s2__136,
-       3'h0,
-       parity_r0s2__231,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       2'h0,
-       parity_r0s2__132,
-       1'h0,
-       parity_r0s2__191,
-       1'h0,
-       parity_r0s2__190,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       1'h0,
        parity_r0s2__127,
-       parity_r0s2__126,
-       3'h0,
-       parity_r0s2__230,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       4'h0,
-       parity_r0s2__229,
-       parity_r0s2__214,
-       1'h0,
-       parity_r0s2__120,
-       parity_r0s2__119,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       2'h0,
-       parity_r0s2__115,
-       1'h0,
-       parity_r0s2__184,
-       parity_r0s2__114,
-       4'h0,
-       parity_r0s2__228,
-       2'h0,
-       parity_r0s2__111,
-       1'h0,
-       parity_r0s2__181,
-       parity_r0s2__110,
-       parity_r0s2__180,
-       1'h0,
-       parity_r0s2__108,
-       parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
-       3'h0,
-       parity_r0s2__227,
-       2'h0,
-       parity_r0s2__102,
-       parity_r0s2__209,
-       parity_r0s2__177,
-       1'h0,
-       parity_r0s2__100,
-       1'h0,
-       parity_r0s2__176,
-       2'h0,
-       parity_r0s2__97,
-       parity_r0s2__208,
-       3'h0,
-       parity_r0s2__226,
-       parity_r0s2__207,
-       6'h0,
-       parity_r0s2__225,
-       parity_r0s2__206,
-       2'h0,
-       parity_r0s2__91,
-       1'h0,
-       parity_r0s2__171,
-       1'h0,
-       parity_r0s2__170,
-       1'h0,
-       parity_r0s2__169,
-       2'h0,
-       parity_r0s2__87,
-       parity_r0s2__204,
-       2'h0,
-       parity_r0s2__85,
-       parity_r0s2__203,
-       1'h0,
-       parity_r0s2__84,
-       3'h0,
-       parity_r0s2__224,
-       parity_r0s2__202,
-       parity_r0s2__164,
-       parity_r0s2__81,
-       1'h0,
-       parity_r0s2__79,
-       parity_r0s2__78,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       1'h0,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       parity_r0s2__73,
-       parity_r0s2__161,
-       parity_r0s2__72,
-       4'h0,
-       parity_r0s2__223,
-       parity_r0s2__201,
-       1'h0,
-       parity_r0s2__68,
-       parity_r0s2__67,
-       parity_r0s2__159,
-       1'h0,
-       parity_r0s2__65,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       1'h0,
-       parity_r0s2__61,
-       parity_r0s2__60,
-       2'h0,
-       parity_r0s2__58,
-       1'h0,
-       parity_r0s2__156,
-       parity_r0s2__57,
-       4'h0,
-       parity_r0s2__222,
-       1'h0,
-       parity_r0s2__154,
-       parity_r0s2__54,
-       parity_r0s2__153,
-       1'h0,
-       parity_r0s2__52,
-       3'h0,
-       parity_r0s2__221,
-       1'h0,
-       parity_r0s2__151,
-       parity_r0s2__49,
-       parity_r0s2__150,
-       4'h0,
-       parity_r0s2__220,
-       parity_r0s2__197,
-       parity_r0s2__149,
-       1'h0,
-       parity_r0s2__44,
-       1'h0,
-       parity_r0s2__148,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       1'h0,
-       parity_r0s2__40,
-       2'h0,
-       parity_r0s2__38,
-       1'h0,
-       parity_r0s2__145,
-       parity_r0s2__37,
-       1'h0,
-       parity_r0s2__36,
-       2'h0,
        parity_r0s2__34,
-       parity_r0s2__195,
-       parity_r0s2__142,
        parity_r0s2__33,
        parity_r0s2__32,
-       303'h0},
-     ^{1'h0,
-       parity_r0s2__219,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       2'h0,
-       parity_r0s2__218,
-       3'h0,
-       parity_r0s2__217,
-       parity_r0s2__192,
-       parity_r0s2__134,
-       2'h0,
-       parity_r0s2__216,
-       1'h0,
-       parity_r0s2__131,
-       1'h0,
-       parity_r0s2__130,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       1'h0,
        parity_r0s2__126,
-       parity_r0s2__188,
+       parity_r0s2__31,
+       5'h0,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       2'h0,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       2'h0,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       parity_r0s2__19,
        3'h0,
-       parity_r0s2__215,
-       parity_r0s2__187,
-       parity_r0s2__123,
-       4'h0,
-       parity_r0s2__214,
-       parity_r0s2__186,
-       1'h0,
+       parity_r0s2__166,
        parity_r0s2__119,
-       parity_r0s2__185,
+       parity_r0s2__17,
        parity_r0s2__118,
-       parity_r0s2__117,
-       2'h0,
-       parity_r0s2__213,
-       1'h0,
-       parity_r0s2__114,
-       parity_r0s2__183,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
        4'h0,
-       parity_r0s2__212,
+       parity_r0s2__13,
        2'h0,
-       parity_r0s2__211,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
        1'h0,
-       parity_r0s2__110,
-       parity_r0s2__180,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       2'h0,
+       parity_r0s2__2,
+       307'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       1'h0,
        parity_r0s2__109,
        1'h0,
        parity_r0s2__107,
-       parity_r0s2__179,
-       parity_r0s2__106,
+       1'h0,
        parity_r0s2__105,
-       3'h0,
-       parity_r0s2__210,
        2'h0,
-       parity_r0s2__209,
-       parity_r0s2__177,
+       parity_r0s2__161,
+       parity_r0s2__103,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       2'h0,
        parity_r0s2__101,
        1'h0,
-       parity_r0s2__99,
+       parity_r0s2__184,
+       parity_r0s2__159,
+       4'h0,
+       parity_r0s2__97,
+       parity_r0s2__96,
        1'h0,
-       parity_r0s2__98,
-       2'h0,
-       parity_r0s2__208,
-       parity_r0s2__174,
-       3'h0,
-       parity_r0s2__207,
-       parity_r0s2__173,
-       6'h0,
-       parity_r0s2__206,
-       parity_r0s2__172,
-       2'h0,
-       parity_r0s2__205,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
        1'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
        parity_r0s2__90,
-       1'h0,
        parity_r0s2__89,
        1'h0,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       parity_r0s2__154,
        parity_r0s2__88,
-       2'h0,
-       parity_r0s2__204,
-       parity_r0s2__167,
-       2'h0,
-       parity_r0s2__203,
-       parity_r0s2__166,
+       3'h0,
+       parity_r0s2__85,
        1'h0,
        parity_r0s2__83,
+       1'h0,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       1'h0,
+       parity_r0s2__81,
+       parity_r0s2__80,
+       parity_r0s2__205,
+       2'h0,
+       parity_r0s2__150,
+       parity_r0s2__79,
+       parity_r0s2__179,
        3'h0,
+       parity_r0s2__77,
+       parity_r0s2__76,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       4'h0,
+       parity_r0s2__178,
+       parity_r0s2__146,
+       2'h0,
+       parity_r0s2__145,
+       parity_r0s2__69,
+       parity_r0s2__68,
+       parity_r0s2__67,
+       1'h0,
+       parity_r0s2__66,
+       1'h0,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       1'h0,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       4'h0,
+       parity_r0s2__61,
+       4'h0,
+       parity_r0s2__174,
+       1'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       2'h0,
+       parity_r0s2__138,
+       parity_r0s2__57,
+       1'h0,
+       parity_r0s2__56,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       1'h0,
+       parity_r0s2__135,
+       4'h0,
+       parity_r0s2__52,
+       2'h0,
+       parity_r0s2__50,
+       parity_r0s2__192,
+       1'h0,
+       parity_r0s2__132,
+       1'h0,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       2'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       2'h0,
+       parity_r0s2__39,
+       parity_r0s2__38,
+       parity_r0s2__37,
+       1'h0,
+       parity_r0s2__191,
+       5'h0,
+       parity_r0s2__34,
+       3'h0,
+       parity_r0s2__31,
+       1'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       1'h0,
+       parity_r0s2__26,
+       1'h0,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       2'h0,
+       parity_r0s2__23,
+       1'h0,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       5'h0,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       1'h0,
+       parity_r0s2__16,
+       8'h0,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       4'h0,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       1'h0,
+       parity_r0s2__4,
+       1'h0,
+       parity_r0s2__111,
+       4'h0,
+       parity_r0s2,
+       303'h0},
+     ^{1'h0,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       1'h0,
+       parity_r0s2__108,
+       1'h0,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       2'h0,
+       parity_r0s2__103,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       2'h0,
+       parity_r0s2__100,
+       1'h0,
+       parity_r0s2__159,
+       parity_r0s2__99,
+       4'h0,
+       parity_r0s2__96,
+       parity_r0s2__95,
+       1'h0,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       parity_r0s2__92,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       1'h0,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       parity_r0s2__206,
+       1'h0,
+       parity_r0s2__182,
+       parity_r0s2__154,
+       parity_r0s2__88,
+       parity_r0s2__87,
+       3'h0,
+       parity_r0s2__84,
+       1'h0,
+       parity_r0s2__181,
+       1'h0,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       1'h0,
+       parity_r0s2__80,
+       parity_r0s2__205,
+       parity_r0s2__196,
+       2'h0,
+       parity_r0s2__79,
+       parity_r0s2__179,
+       parity_r0s2__149,
+       3'h0,
+       parity_r0s2__76,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       4'h0,
+       parity_r0s2__146,
+       parity_r0s2__70,
+       2'h0,
+       parity_r0s2__69,
+       parity_r0s2__68,
+       parity_r0s2__67,
+       parity_r0s2__144,
+       1'h0,
+       parity_r0s2__143,
+       1'h0,
+       parity_r0s2__176,
+       parity_r0s2__142,
+       1'h0,
+       parity_r0s2__63,
+       parity_r0s2__194,
+       4'h0,
+       parity_r0s2__208,
+       4'h0,
+       parity_r0s2__140,
+       1'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       parity_r0s2__139,
+       2'h0,
+       parity_r0s2__57,
+       parity_r0s2__137,
+       1'h0,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       parity_r0s2__172,
+       1'h0,
+       parity_r0s2__54,
+       4'h0,
+       parity_r0s2__51,
+       2'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       1'h0,
+       parity_r0s2__49,
+       1'h0,
+       parity_r0s2__47,
+       1'h0,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       2'h0,
+       parity_r0s2__42,
+       1'h0,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       2'h0,
+       parity_r0s2__38,
+       parity_r0s2__37,
+       parity_r0s2__203,
+       1'h0,
+       parity_r0s2__169,
+       5'h0,
+       parity_r0s2__33,
+       3'h0,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       parity_r0s2__27,
+       1'h0,
+       parity_r0s2__168,
+       1'h0,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       2'h0,
        parity_r0s2__202,
-       parity_r0s2__164,
+       1'h0,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       5'h0,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       1'h0,
+       parity_r0s2__15,
+       8'h0,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       1'h0,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       4'h0,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       1'h0,
+       parity_r0s2__3,
+       1'h0,
+       parity_r0s2__2,
+       307'h0},
+     ^{parity_r0s2__200,
+       1'h0,
+       parity_r0s2__162,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       1'h0,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       4'h0,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       parity_r0s2__100,
+       2'h0,
+       parity_r0s2__99,
+       2'h0,
+       parity_r0s2__157,
+       1'h0,
+       parity_r0s2__96,
+       2'h0,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       2'h0,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       parity_r0s2__90,
+       2'h0,
+       parity_r0s2__197,
+       1'h0,
+       parity_r0s2__154,
+       parity_r0s2__88,
+       3'h0,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       1'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       2'h0,
        parity_r0s2__81,
        parity_r0s2__80,
        1'h0,
+       parity_r0s2__196,
+       parity_r0s2__180,
+       3'h0,
+       parity_r0s2__149,
        parity_r0s2__78,
-       parity_r0s2__163,
+       parity_r0s2__148,
+       1'h0,
+       parity_r0s2__76,
+       2'h0,
+       parity_r0s2__74,
+       2'h0,
+       parity_r0s2__71,
+       parity_r0s2__195,
+       2'h0,
+       parity_r0s2__70,
+       6'h0,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       parity_r0s2__142,
+       parity_r0s2__64,
+       parity_r0s2__63,
+       1'h0,
+       parity_r0s2__175,
+       2'h0,
+       parity_r0s2__61,
+       parity_r0s2__208,
+       parity_r0s2__207,
+       4'h0,
+       parity_r0s2__60,
+       parity_r0s2__59,
+       1'h0,
+       parity_r0s2__139,
+       parity_r0s2__58,
+       parity_r0s2__138,
+       2'h0,
+       parity_r0s2__56,
+       parity_r0s2__136,
+       parity_r0s2__55,
+       1'h0,
+       parity_r0s2__135,
+       2'h0,
+       parity_r0s2__171,
+       2'h0,
+       parity_r0s2__51,
+       2'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       parity_r0s2__132,
+       2'h0,
+       parity_r0s2__47,
+       1'h0,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       parity_r0s2__42,
+       3'h0,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       parity_r0s2__38,
+       2'h0,
+       parity_r0s2__191,
+       1'h0,
+       parity_r0s2__128,
+       1'h0,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       1'h0,
+       parity_r0s2__33,
+       1'h0,
+       parity_r0s2__126,
+       1'h0,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       1'h0,
+       parity_r0s2__27,
+       1'h0,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       2'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       parity_r0s2__190,
+       1'h0,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       1'h0,
+       parity_r0s2__21,
+       1'h0,
+       parity_r0s2__19,
+       parity_r0s2__120,
+       1'h0,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       2'h0,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       1'h0,
+       parity_r0s2__201,
+       4'h0,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       3'h0,
+       parity_r0s2__164,
+       3'h0,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       5'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       1'h0,
+       parity_r0s2__109,
+       2'h0,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       3'h0,
+       parity_r0s2__199,
+       1'h0,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       7'h0,
+       parity_r0s2__157,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       1'h0,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       1'h0,
+       parity_r0s2__198,
+       1'h0,
+       parity_r0s2__155,
+       3'h0,
+       parity_r0s2__206,
+       1'h0,
+       parity_r0s2__182,
+       1'h0,
+       parity_r0s2__88,
+       1'h0,
+       parity_r0s2__153,
+       1'h0,
+       parity_r0s2__85,
+       2'h0,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       4'h0,
+       parity_r0s2__180,
+       parity_r0s2__150,
+       1'h0,
+       parity_r0s2__179,
+       1'h0,
+       parity_r0s2__78,
+       1'h0,
        parity_r0s2__77,
        parity_r0s2__76,
        1'h0,
-       parity_r0s2__74,
-       1'h0,
-       parity_r0s2__73,
-       parity_r0s2__161,
+       parity_r0s2__147,
+       2'h0,
        parity_r0s2__72,
        parity_r0s2__71,
-       4'h0,
-       parity_r0s2__201,
-       parity_r0s2__160,
        1'h0,
+       parity_r0s2__178,
+       5'h0,
+       parity_r0s2__68,
        parity_r0s2__67,
-       parity_r0s2__159,
-       parity_r0s2__66,
-       1'h0,
-       parity_r0s2__64,
-       parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       1'h0,
-       parity_r0s2__60,
-       parity_r0s2__157,
+       parity_r0s2__144,
        2'h0,
-       parity_r0s2__200,
+       parity_r0s2__65,
+       1'h0,
+       parity_r0s2__142,
+       parity_r0s2__64,
+       3'h0,
+       parity_r0s2__141,
+       1'h0,
+       parity_r0s2__61,
+       1'h0,
+       parity_r0s2__207,
+       parity_r0s2__204,
+       7'h0,
+       parity_r0s2__58,
        1'h0,
        parity_r0s2__57,
-       parity_r0s2__155,
-       4'h0,
-       parity_r0s2__199,
-       1'h0,
+       parity_r0s2__137,
+       2'h0,
+       parity_r0s2__55,
+       2'h0,
        parity_r0s2__54,
-       parity_r0s2__153,
        parity_r0s2__53,
+       parity_r0s2__171,
+       parity_r0s2__134,
        1'h0,
        parity_r0s2__51,
-       3'h0,
-       parity_r0s2__198,
-       1'h0,
+       2'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       parity_r0s2__132,
        parity_r0s2__49,
-       parity_r0s2__150,
        parity_r0s2__48,
+       parity_r0s2__47,
+       1'h0,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       3'h0,
+       parity_r0s2__129,
        4'h0,
+       parity_r0s2__203,
+       1'h0,
+       parity_r0s2__169,
+       1'h0,
+       parity_r0s2__36,
+       parity_r0s2__35,
+       1'h0,
+       parity_r0s2__34,
+       parity_r0s2__33,
+       1'h0,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       3'h0,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       3'h0,
+       parity_r0s2__190,
+       parity_r0s2__167,
+       1'h0,
+       parity_r0s2__22,
+       3'h0,
+       parity_r0s2__19,
+       1'h0,
+       parity_r0s2__18,
+       parity_r0s2__189,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       3'h0,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       3'h0,
+       parity_r0s2__12,
+       2'h0,
+       parity_r0s2__10,
+       4'h0,
+       parity_r0s2__114,
+       1'h0,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       4'h0,
+       parity_r0s2__163,
+       2'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       2'h0,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       1'h0,
+       parity_r0s2__104,
+       3'h0,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       1'h0,
+       parity_r0s2__102,
+       1'h0,
+       parity_r0s2__100,
+       parity_r0s2__184,
+       2'h0,
+       parity_r0s2__158,
+       1'h0,
+       parity_r0s2__157,
+       parity_r0s2__97,
+       2'h0,
+       parity_r0s2__94,
+       1'h0,
+       parity_r0s2__93,
+       1'h0,
+       parity_r0s2__198,
+       parity_r0s2__183,
+       1'h0,
+       parity_r0s2__91,
+       parity_r0s2__90,
+       parity_r0s2__89,
+       parity_r0s2__206,
        parity_r0s2__197,
+       1'h0,
+       parity_r0s2__154,
+       2'h0,
+       parity_r0s2__153,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       1'h0,
+       parity_r0s2__83,
+       parity_r0s2__181,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       1'h0,
+       parity_r0s2__81,
+       parity_r0s2__80,
+       parity_r0s2__205,
+       2'h0,
+       parity_r0s2__150,
+       parity_r0s2__79,
+       parity_r0s2__179,
        parity_r0s2__149,
+       5'h0,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       3'h0,
+       parity_r0s2__146,
+       1'h0,
+       parity_r0s2__177,
+       2'h0,
+       parity_r0s2__68,
+       2'h0,
+       parity_r0s2__66,
+       parity_r0s2__143,
+       3'h0,
+       parity_r0s2__64,
+       1'h0,
+       parity_r0s2__194,
+       2'h0,
+       parity_r0s2__62,
+       parity_r0s2__61,
+       2'h0,
+       parity_r0s2__204,
+       parity_r0s2__193,
+       3'h0,
+       parity_r0s2__59,
+       parity_r0s2__173,
+       5'h0,
+       parity_r0s2__56,
+       parity_r0s2__136,
+       6'h0,
+       parity_r0s2__134,
+       parity_r0s2__52,
+       parity_r0s2__51,
+       2'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       parity_r0s2__132,
+       parity_r0s2__49,
+       3'h0,
+       parity_r0s2__131,
        parity_r0s2__45,
        1'h0,
        parity_r0s2__43,
        1'h0,
-       parity_r0s2__42,
-       parity_r0s2__147,
-       parity_r0s2__41,
+       parity_r0s2__130,
        1'h0,
+       parity_r0s2__129,
+       parity_r0s2__40,
        parity_r0s2__39,
-       2'h0,
-       parity_r0s2__196,
-       1'h0,
+       parity_r0s2__38,
        parity_r0s2__37,
-       parity_r0s2__144,
+       parity_r0s2__203,
+       parity_r0s2__191,
        1'h0,
-       parity_r0s2__35,
+       parity_r0s2__128,
+       6'h0,
+       parity_r0s2__126,
+       parity_r0s2__31,
        2'h0,
+       parity_r0s2__28,
+       2'h0,
+       parity_r0s2__26,
+       parity_r0s2__168,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       1'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       parity_r0s2__202,
+       1'h0,
+       parity_r0s2__167,
+       parity_r0s2__122,
+       3'h0,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       3'h0,
+       parity_r0s2__166,
+       parity_r0s2__119,
+       2'h0,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       parity_r0s2__201,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       2'h0,
+       parity_r0s2__12,
+       1'h0,
+       parity_r0s2__116,
+       3'h0,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       parity_r0s2__114,
+       parity_r0s2__6,
+       parity_r0s2__164,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       parity_r0s2__111,
+       1'h0,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       1'h0,
+       parity_r0s2,
+       303'h0},
+     ^{parity_r0s2__200,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       2'h0,
+       parity_r0s2__104,
+       3'h0,
+       parity_r0s2__199,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       2'h0,
+       parity_r0s2__100,
+       1'h0,
+       parity_r0s2__159,
+       1'h0,
+       parity_r0s2__158,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       parity_r0s2__97,
+       1'h0,
+       parity_r0s2__95,
+       parity_r0s2__94,
+       3'h0,
+       parity_r0s2__198,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       4'h0,
+       parity_r0s2__197,
+       parity_r0s2__182,
+       1'h0,
+       parity_r0s2__88,
+       parity_r0s2__87,
+       parity_r0s2__153,
+       parity_r0s2__86,
+       2'h0,
+       parity_r0s2__83,
+       1'h0,
+       parity_r0s2__152,
+       parity_r0s2__82,
+       4'h0,
+       parity_r0s2__196,
+       2'h0,
+       parity_r0s2__79,
+       1'h0,
+       parity_r0s2__149,
+       parity_r0s2__78,
+       parity_r0s2__148,
+       1'h0,
+       parity_r0s2__76,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       3'h0,
        parity_r0s2__195,
-       parity_r0s2__142,
+       2'h0,
+       parity_r0s2__70,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       1'h0,
+       parity_r0s2__68,
+       1'h0,
+       parity_r0s2__144,
+       2'h0,
+       parity_r0s2__65,
+       parity_r0s2__176,
+       3'h0,
+       parity_r0s2__194,
+       parity_r0s2__175,
+       6'h0,
+       parity_r0s2__193,
+       parity_r0s2__174,
+       2'h0,
+       parity_r0s2__59,
+       1'h0,
+       parity_r0s2__139,
+       1'h0,
+       parity_r0s2__138,
+       1'h0,
+       parity_r0s2__137,
+       2'h0,
+       parity_r0s2__55,
+       parity_r0s2__172,
+       2'h0,
+       parity_r0s2__53,
+       parity_r0s2__171,
+       1'h0,
+       parity_r0s2__52,
+       3'h0,
+       parity_r0s2__192,
+       parity_r0s2__170,
+       parity_r0s2__132,
+       parity_r0s2__49,
+       1'h0,
+       parity_r0s2__47,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       1'h0,
+       parity_r0s2__43,
+       1'h0,
+       parity_r0s2__130,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       4'h0,
+       parity_r0s2__191,
+       parity_r0s2__169,
+       1'h0,
+       parity_r0s2__36,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       1'h0,
        parity_r0s2__33,
        parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       1'h0,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       2'h0,
+       parity_r0s2__26,
+       1'h0,
+       parity_r0s2__124,
+       parity_r0s2__25,
+       4'h0,
+       parity_r0s2__190,
+       1'h0,
+       parity_r0s2__122,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       1'h0,
+       parity_r0s2__20,
+       3'h0,
+       parity_r0s2__189,
+       1'h0,
+       parity_r0s2__119,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       4'h0,
+       parity_r0s2__188,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       1'h0,
+       parity_r0s2__12,
+       1'h0,
+       parity_r0s2__116,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       1'h0,
+       parity_r0s2__8,
+       2'h0,
+       parity_r0s2__6,
+       1'h0,
+       parity_r0s2__113,
+       parity_r0s2__5,
+       1'h0,
+       parity_r0s2__4,
+       2'h0,
+       parity_r0s2__2,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       parity_r0s2__1,
+       parity_r0s2,
+       303'h0},
+     ^{1'h0,
+       parity_r0s2__187,
+       parity_r0s2__162,
+       parity_r0s2__109,
+       parity_r0s2__108,
+       parity_r0s2__107,
+       parity_r0s2__106,
+       2'h0,
+       parity_r0s2__186,
+       3'h0,
+       parity_r0s2__185,
+       parity_r0s2__160,
+       parity_r0s2__102,
+       2'h0,
+       parity_r0s2__184,
+       1'h0,
+       parity_r0s2__99,
+       1'h0,
+       parity_r0s2__98,
+       parity_r0s2__157,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       1'h0,
+       parity_r0s2__94,
+       parity_r0s2__156,
+       3'h0,
+       parity_r0s2__183,
+       parity_r0s2__155,
+       parity_r0s2__91,
+       4'h0,
+       parity_r0s2__182,
+       parity_r0s2__154,
+       1'h0,
+       parity_r0s2__87,
+       parity_r0s2__153,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       2'h0,
+       parity_r0s2__181,
+       1'h0,
+       parity_r0s2__82,
+       parity_r0s2__151,
+       4'h0,
+       parity_r0s2__180,
+       2'h0,
+       parity_r0s2__179,
+       1'h0,
+       parity_r0s2__78,
+       parity_r0s2__148,
+       parity_r0s2__77,
+       1'h0,
+       parity_r0s2__75,
+       parity_r0s2__147,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       3'h0,
+       parity_r0s2__178,
+       2'h0,
+       parity_r0s2__177,
+       parity_r0s2__145,
+       parity_r0s2__69,
+       1'h0,
+       parity_r0s2__67,
+       1'h0,
+       parity_r0s2__66,
+       2'h0,
+       parity_r0s2__176,
+       parity_r0s2__142,
+       3'h0,
+       parity_r0s2__175,
+       parity_r0s2__141,
+       6'h0,
+       parity_r0s2__174,
+       parity_r0s2__140,
+       2'h0,
+       parity_r0s2__173,
+       1'h0,
+       parity_r0s2__58,
+       1'h0,
+       parity_r0s2__57,
+       1'h0,
+       parity_r0s2__56,
+       2'h0,
+       parity_r0s2__172,
+       parity_r0s2__135,
+       2'h0,
+       parity_r0s2__171,
+       parity_r0s2__134,
+       1'h0,
+       parity_r0s2__51,
+       3'h0,
+       parity_r0s2__170,
+       parity_r0s2__132,
+       parity_r0s2__49,
+       parity_r0s2__48,
+       1'h0,
+       parity_r0s2__46,
+       parity_r0s2__131,
+       parity_r0s2__45,
+       parity_r0s2__44,
+       1'h0,
+       parity_r0s2__42,
+       1'h0,
+       parity_r0s2__41,
+       parity_r0s2__129,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       4'h0,
+       parity_r0s2__169,
+       parity_r0s2__128,
+       1'h0,
+       parity_r0s2__35,
+       parity_r0s2__127,
+       parity_r0s2__34,
+       1'h0,
+       parity_r0s2__32,
+       parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       1'h0,
+       parity_r0s2__28,
+       parity_r0s2__125,
+       2'h0,
+       parity_r0s2__168,
+       1'h0,
+       parity_r0s2__25,
+       parity_r0s2__123,
+       4'h0,
+       parity_r0s2__167,
+       1'h0,
+       parity_r0s2__22,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       1'h0,
+       parity_r0s2__19,
+       3'h0,
+       parity_r0s2__166,
+       1'h0,
+       parity_r0s2__17,
+       parity_r0s2__118,
+       parity_r0s2__16,
+       4'h0,
+       parity_r0s2__165,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       1'h0,
+       parity_r0s2__11,
+       1'h0,
+       parity_r0s2__10,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       1'h0,
+       parity_r0s2__7,
+       2'h0,
+       parity_r0s2__164,
+       1'h0,
+       parity_r0s2__5,
+       parity_r0s2__112,
+       1'h0,
+       parity_r0s2__3,
+       2'h0,
+       parity_r0s2__163,
+       parity_r0s2__110,
+       parity_r0s2__1,
+       parity_r0s2,
        303'h0},
      ^{2'h0,
-       parity_r0s2__194,
-       parity_r0s2__141,
-       parity_r0s2__140,
-       parity_r0s2__139,
-       parity_r0s2__138,
-       parity_r0s2__137,
-       2'h0,
-       parity_r0s2__193,
-       3'h0,
-       parity_r0s2__192,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       2'h0,
-       parity_r0s2__191,
-       1'h0,
-       parity_r0s2__190,
-       1'h0,
-       parity_r0s2__189,
-       parity_r0s2__129,
-       parity_r0s2__128,
-       parity_r0s2__127,
-       1'h0,
-       parity_r0s2__188,
-       parity_r0s2__125,
-       3'h0,
-       parity_r0s2__187,
-       parity_r0s2__123,
-       parity_r0s2__122,
-       4'h0,
-       parity_r0s2__186,
-       parity_r0s2__120,
-       1'h0,
-       parity_r0s2__185,
-       parity_r0s2__118,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       2'h0,
-       parity_r0s2__184,
-       1'h0,
-       parity_r0s2__183,
-       parity_r0s2__113,
-       4'h0,
-       parity_r0s2__182,
-       2'h0,
-       parity_r0s2__181,
-       1'h0,
-       parity_r0s2__180,
+       parity_r0s2__162,
        parity_r0s2__109,
        parity_r0s2__108,
-       1'h0,
-       parity_r0s2__179,
+       parity_r0s2__107,
        parity_r0s2__106,
        parity_r0s2__105,
-       parity_r0s2__104,
-       3'h0,
-       parity_r0s2__178,
        2'h0,
-       parity_r0s2__177,
-       parity_r0s2__101,
-       parity_r0s2__100,
-       1'h0,
-       parity_r0s2__176,
-       1'h0,
-       parity_r0s2__175,
-       2'h0,
-       parity_r0s2__174,
-       parity_r0s2__96,
-       3'h0,
-       parity_r0s2__173,
-       parity_r0s2__94,
-       6'h0,
-       parity_r0s2__172,
-       parity_r0s2__92,
-       2'h0,
-       parity_r0s2__171,
-       1'h0,
-       parity_r0s2__170,
-       1'h0,
-       parity_r0s2__169,
-       1'h0,
-       parity_r0s2__168,
-       2'h0,
-       parity_r0s2__167,
-       parity_r0s2__86,
-       2'h0,
-       parity_r0s2__166,
-       parity_r0s2__84,
-       1'h0,
-       parity_r0s2__165,
-       3'h0,
-       parity_r0s2__164,
-       parity_r0s2__81,
-       parity_r0s2__80,
-       parity_r0s2__79,
-       1'h0,
-       parity_r0s2__163,
-       parity_r0s2__77,
-       parity_r0s2__76,
-       parity_r0s2__75,
-       1'h0,
-       parity_r0s2__162,
-       1'h0,
        parity_r0s2__161,
-       parity_r0s2__72,
-       parity_r0s2__71,
-       parity_r0s2__70,
-       4'h0,
+       3'h0,
        parity_r0s2__160,
-       parity_r0s2__68,
-       1'h0,
+       parity_r0s2__102,
+       parity_r0s2__101,
+       2'h0,
        parity_r0s2__159,
-       parity_r0s2__66,
-       parity_r0s2__65,
        1'h0,
        parity_r0s2__158,
-       parity_r0s2__63,
-       parity_r0s2__62,
-       parity_r0s2__61,
        1'h0,
        parity_r0s2__157,
-       parity_r0s2__59,
-       2'h0,
-       parity_r0s2__156,
+       parity_r0s2__97,
+       parity_r0s2__96,
+       parity_r0s2__95,
        1'h0,
+       parity_r0s2__156,
+       parity_r0s2__93,
+       3'h0,
        parity_r0s2__155,
-       parity_r0s2__56,
+       parity_r0s2__91,
+       parity_r0s2__90,
        4'h0,
        parity_r0s2__154,
+       parity_r0s2__88,
        1'h0,
        parity_r0s2__153,
-       parity_r0s2__53,
-       parity_r0s2__52,
-       1'h0,
+       parity_r0s2__86,
+       parity_r0s2__85,
+       parity_r0s2__84,
+       2'h0,
        parity_r0s2__152,
-       3'h0,
-       parity_r0s2__151,
        1'h0,
-       parity_r0s2__150,
-       parity_r0s2__48,
-       parity_r0s2__47,
+       parity_r0s2__151,
+       parity_r0s2__81,
        4'h0,
+       parity_r0s2__150,
+       2'h0,
        parity_r0s2__149,
-       parity_r0s2__45,
-       parity_r0s2__44,
        1'h0,
        parity_r0s2__148,
+       parity_r0s2__77,
+       parity_r0s2__76,
        1'h0,
        parity_r0s2__147,
-       parity_r0s2__41,
-       parity_r0s2__40,
-       1'h0,
+       parity_r0s2__74,
+       parity_r0s2__73,
+       parity_r0s2__72,
+       3'h0,
        parity_r0s2__146,
        2'h0,
        parity_r0s2__145,
+       parity_r0s2__69,
+       parity_r0s2__68,
        1'h0,
        parity_r0s2__144,
-       parity_r0s2__36,
        1'h0,
        parity_r0s2__143,
        2'h0,
        parity_r0s2__142,
-       parity_r0s2__33,
-       parity_r0s2__32,
-       303'h0},
-     ^{3'h0,
+       parity_r0s2__64,
+       3'h0,
        parity_r0s2__141,
+       parity_r0s2__62,
+       6'h0,
        parity_r0s2__140,
+       parity_r0s2__60,
+       2'h0,
        parity_r0s2__139,
+       1'h0,
        parity_r0s2__138,
+       1'h0,
        parity_r0s2__137,
+       1'h0,
        parity_r0s2__136,
        2'h0,
        parity_r0s2__135,
-       3'h0,
-       parity_r0s2__134,
-       parity_r0s2__133,
-       parity_r0s2__132,
+       parity_r0s2__54,
        2'h0,
+       parity_r0s2__134,
+       parity_r0s2__52,
+       1'h0,
+       parity_r0s2__133,
+       3'h0,
+       parity_r0s2__132,
+       parity_r0s2__49,
+       parity_r0s2__48,
+       parity_r0s2__47,
+       1'h0,
        parity_r0s2__131,
+       parity_r0s2__45,
+       parity_r0s2__44,
+       parity_r0s2__43,
        1'h0,
        parity_r0s2__130,
        1'h0,
        parity_r0s2__129,
+       parity_r0s2__40,
+       parity_r0s2__39,
+       parity_r0s2__38,
+       4'h0,
        parity_r0s2__128,
+       parity_r0s2__36,
+       1'h0,
        parity_r0s2__127,
+       parity_r0s2__34,
+       parity_r0s2__33,
+       1'h0,
        parity_r0s2__126,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
        1'h0,
        parity_r0s2__125,
+       parity_r0s2__27,
+       2'h0,
        parity_r0s2__124,
-       3'h0,
+       1'h0,
        parity_r0s2__123,
-       parity_r0s2__122,
-       parity_r0s2__121,
+       parity_r0s2__24,
        4'h0,
+       parity_r0s2__122,
+       1'h0,
+       parity_r0s2__121,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       1'h0,
        parity_r0s2__120,
+       3'h0,
        parity_r0s2__119,
        1'h0,
        parity_r0s2__118,
-       parity_r0s2__117,
-       parity_r0s2__116,
-       parity_r0s2__115,
-       2'h0,
-       parity_r0s2__114,
-       1'h0,
-       parity_r0s2__113,
-       parity_r0s2__112,
+       parity_r0s2__16,
+       parity_r0s2__15,
        4'h0,
+       parity_r0s2__117,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       1'h0,
+       parity_r0s2__116,
+       1'h0,
+       parity_r0s2__115,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       1'h0,
+       parity_r0s2__114,
+       2'h0,
+       parity_r0s2__113,
+       1'h0,
+       parity_r0s2__112,
+       parity_r0s2__4,
+       1'h0,
        parity_r0s2__111,
        2'h0,
        parity_r0s2__110,
-       1'h0,
+       parity_r0s2__1,
+       parity_r0s2,
+       303'h0},
+     ^{3'h0,
        parity_r0s2__109,
        parity_r0s2__108,
        parity_r0s2__107,
-       1'h0,
        parity_r0s2__106,
        parity_r0s2__105,
        parity_r0s2__104,
+       2'h0,
        parity_r0s2__103,
        3'h0,
        parity_r0s2__102,
-       2'h0,
        parity_r0s2__101,
        parity_r0s2__100,
+       2'h0,
        parity_r0s2__99,
        1'h0,
        parity_r0s2__98,
        1'h0,
        parity_r0s2__97,
-       2'h0,
        parity_r0s2__96,
        parity_r0s2__95,
-       3'h0,
        parity_r0s2__94,
+       1'h0,
        parity_r0s2__93,
-       6'h0,
        parity_r0s2__92,
+       3'h0,
        parity_r0s2__91,
-       2'h0,
        parity_r0s2__90,
-       1'h0,
        parity_r0s2__89,
-       1'h0,
+       4'h0,
        parity_r0s2__88,
-       1'h0,
        parity_r0s2__87,
-       2'h0,
+       1'h0,
        parity_r0s2__86,
        parity_r0s2__85,
-       2'h0,
        parity_r0s2__84,
        parity_r0s2__83,
-       1'h0,
+       2'h0,
        parity_r0s2__82,
-       3'h0,
+       1'h0,
        parity_r0s2__81,
        parity_r0s2__80,
+       4'h0,
        parity_r0s2__79,
+       2'h0,
        parity_r0s2__78,
        1'h0,
        parity_r0s2__77,
        parity_r0s2__76,
        parity_r0s2__75,
+       1'h0,
        parity_r0s2__74,
-       1'h0,
        parity_r0s2__73,
-       1'h0,
        parity_r0s2__72,
        parity_r0s2__71,
+       3'h0,
        parity_r0s2__70,
+       2'h0,
        parity_r0s2__69,
-       4'h0,
        parity_r0s2__68,
        parity_r0s2__67,
        1'h0,
        parity_r0s2__66,
-       parity_r0s2__65,
-       parity_r0s2__64,
        1'h0,
+       parity_r0s2__65,
+       2'h0,
+       parity_r0s2__64,
        parity_r0s2__63,
+       3'h0,
        parity_r0s2__62,
        parity_r0s2__61,
+       6'h0,
        parity_r0s2__60,
-       1'h0,
        parity_r0s2__59,
-       parity_r0s2__58,
        2'h0,
+       parity_r0s2__58,
+       1'h0,
        parity_r0s2__57,
        1'h0,
        parity_r0s2__56,
-       parity_r0s2__55,
-       4'h0,
-       parity_r0s2__54,
        1'h0,
+       parity_r0s2__55,
+       2'h0,
+       parity_r0s2__54,
        parity_r0s2__53,
+       2'h0,
        parity_r0s2__52,
        parity_r0s2__51,
        1'h0,
        parity_r0s2__50,
        3'h0,
        parity_r0s2__49,
-       1'h0,
        parity_r0s2__48,
        parity_r0s2__47,
        parity_r0s2__46,
-       4'h0,
+       1'h0,
        parity_r0s2__45,
        parity_r0s2__44,
        parity_r0s2__43,
-       1'h0,
        parity_r0s2__42,
        1'h0,
        parity_r0s2__41,
+       1'h0,
        parity_r0s2__40,
        parity_r0s2__39,
-       1'h0,
        parity_r0s2__38,
-       2'h0,
        parity_r0s2__37,
-       1'h0,
+       4'h0,
        parity_r0s2__36,
        parity_r0s2__35,
        1'h0,
        parity_r0s2__34,
-       2'h0,
        parity_r0s2__33,
        parity_r0s2__32,
+       1'h0,
+       parity_r0s2__31,
+       parity_r0s2__30,
+       parity_r0s2__29,
+       parity_r0s2__28,
+       1'h0,
+       parity_r0s2__27,
+       parity_r0s2__26,
+       2'h0,
+       parity_r0s2__25,
+       1'h0,
+       parity_r0s2__24,
+       parity_r0s2__23,
+       4'h0,
+       parity_r0s2__22,
+       1'h0,
+       parity_r0s2__21,
+       parity_r0s2__20,
+       parity_r0s2__19,
+       1'h0,
+       parity_r0s2__18,
+       3'h0,
+       parity_r0s2__17,
+       1'h0,
+       parity_r0s2__16,
+       parity_r0s2__15,
+       parity_r0s2__14,
+       4'h0,
+       parity_r0s2__13,
+       parity_r0s2__12,
+       parity_r0s2__11,
+       1'h0,
+       parity_r0s2__10,
+       1'h0,
+       parity_r0s2__9,
+       parity_r0s2__8,
+       parity_r0s2__7,
+       1'h0,
+       parity_r0s2__6,
+       2'h0,
+       parity_r0s2__5,
+       1'h0,
+       parity_r0s2__4,
+       parity_r0s2__3,
+       1'h0,
+       parity_r0s2__2,
+       2'h0,
+       parity_r0s2__1,
+       parity_r0s2,
        303'h0}};
-  wire [31:0]  _GEN_276 =
-    xor_r0s2
-      ? crc_sroa_0_1_r0s2
-      : {parity_r0s2__31,
-         parity_r0s2__30,
-         parity_r0s2__29,
-         parity_r0s2__28,
-         parity_r0s2__27,
-         parity_r0s2__26,
-         parity_r0s2__25,
-         parity_r0s2__24,
-         parity_r0s2__23,
-         parity_r0s2__22,
-         parity_r0s2__21,
-         parity_r0s2__20,
-         parity_r0s2__19,
-         parity_r0s2__18,
-         parity_r0s2__17,
-         parity_r0s2__16,
-         parity_r0s2__15,
-         parity_r0s2__14,
-         parity_r0s2__13,
-         parity_r0s2__12,
-         parity_r0s2__11,
-         parity_r0s2__10,
-         parity_r0s2__9,
-         parity_r0s2__8,
-         parity_r0s2__7,
-         parity_r0s2__6,
-         parity_r0s2__5,
-         parity_r0s2__4,
-         parity_r0s2__3,
-         parity_r0s2__2,
-         parity_r0s2__1,
-         parity_r0s2} ^ _GEN_275;
-  wire [6:0]   _GEN_277 = _GEN_8 ? coded_dout[7:1] : c_sroa_6_0_r0;
-  wire         _GEN_278 = _GEN_3 | _GEN_4;
-  wire         _GEN_279 = state_sroa_0_1_r0s1 == 3'h0;
-  wire         _GEN_280 = ~started | _GEN_279;
-  wire         _GEN_281 = ~started | _GEN_1;
-  wire [31:0]  _GEN_282 = cmp_i_i919_r0s2 ? ~_GEN_276 : 32'h0;
+  wire [31:0]     _GEN_277 =
+    {^{_GEN_32[31:30],
+       1'h0,
+       _GEN_32[28],
+       2'h0,
+       _GEN_32[25:24],
+       2'h0,
+       _GEN_32[21:20],
+       5'h0,
+       _GEN_32[14:13],
+       4'h0,
+       _GEN_32[8:7],
+       1'h0,
+       _GEN_32[5],
+       1'h0,
+       _GEN_32[3:1],
+       1'h0},
+     ^{1'h0,
+       _GEN_32[30:29],
+       1'h0,
+       _GEN_32[27],
+       2'h0,
+       _GEN_32[24:23],
+       2'h0,
+       _GEN_32[20:19],
+       5'h0,
+       _GEN_32[13:12],
+       4'h0,
+       _GEN_32[7:6],
+       1'h0,
+       _GEN_32[4],
+       1'h0,
+       _GEN_32[2:0]},
+     ^{_GEN_32[31],
+       1'h0,
+       _GEN_32[29:28],
+       1'h0,
+       _GEN_32[26],
+       2'h0,
+       _GEN_32[23:22],
+       2'h0,
+       _GEN_32[19:18],
+       5'h0,
+       _GEN_32[12:11],
+       4'h0,
+       _GEN_32[6:5],
+       1'h0,
+       _GEN_32[3],
+       1'h0,
+       _GEN_32[1:0]},
+     ^{_GEN_32[31:30],
+       1'h0,
+       _GEN_32[28:27],
+       1'h0,
+       _GEN_32[25],
+       2'h0,
+       _GEN_32[22:21],
+       2'h0,
+       _GEN_32[18:17],
+       5'h0,
+       _GEN_32[11:10],
+       4'h0,
+       _GEN_32[5:4],
+       1'h0,
+       _GEN_32[2],
+       1'h0,
+       _GEN_32[0]},
+     ^{_GEN_32[31:29],
+       1'h0,
+       _GEN_32[27:26],
+       1'h0,
+       _GEN_32[24],
+       2'h0,
+       _GEN_32[21:20],
+       2'h0,
+       _GEN_32[17:16],
+       5'h0,
+       _GEN_32[10:9],
+       4'h0,
+       _GEN_32[4:3],
+       1'h0,
+       _GEN_32[1],
+       1'h0},
+     ^{1'h0,
+       _GEN_32[30:28],
+       1'h0,
+       _GEN_32[26:25],
+       1'h0,
+       _GEN_32[23],
+       2'h0,
+       _GEN_32[20:19],
+       2'h0,
+       _GEN_32[16:15],
+       5'h0,
+       _GEN_32[9:8],
+       4'h0,
+       _GEN_32[3:2],
+       1'h0,
+       _GEN_32[0]},
+     ^{1'h0,
+       _GEN_32[30:29],
+       1'h0,
+       _GEN_32[27],
+       4'h0,
+       _GEN_32[22:18],
+       2'h0,
+       _GEN_32[15],
+       1'h0,
+       _GEN_32[13],
+       7'h0,
+       _GEN_32[5],
+       1'h0,
+       _GEN_32[3],
+       3'h0},
+     ^{2'h0,
+       _GEN_32[29:28],
+       1'h0,
+       _GEN_32[26],
+       4'h0,
+       _GEN_32[21:17],
+       2'h0,
+       _GEN_32[14],
+       1'h0,
+       _GEN_32[12],
+       7'h0,
+       _GEN_32[4],
+       1'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{1'h0,
+       _GEN_32[30],
+       2'h0,
+       _GEN_32[27],
+       2'h0,
+       _GEN_32[24],
+       2'h0,
+       _GEN_32[21],
+       1'h0,
+       _GEN_32[19:16],
+       1'h0,
+       _GEN_32[14],
+       2'h0,
+       _GEN_32[11],
+       2'h0,
+       _GEN_32[8:7],
+       1'h0,
+       _GEN_32[5],
+       2'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{1'h0,
+       _GEN_32[30:28],
+       1'h0,
+       _GEN_32[26:23],
+       1'h0,
+       _GEN_32[21],
+       2'h0,
+       _GEN_32[18:14],
+       3'h0,
+       _GEN_32[10],
+       1'h0,
+       _GEN_32[8],
+       1'h0,
+       _GEN_32[6:2],
+       2'h0},
+     ^{_GEN_32[31:29],
+       1'h0,
+       _GEN_32[27],
+       3'h0,
+       _GEN_32[23:21],
+       3'h0,
+       _GEN_32[17:15],
+       5'h0,
+       _GEN_32[9:8],
+       3'h0,
+       _GEN_32[4],
+       4'h0},
+     ^{2'h0,
+       _GEN_32[29],
+       2'h0,
+       _GEN_32[26:24],
+       1'h0,
+       _GEN_32[22],
+       5'h0,
+       _GEN_32[16:15],
+       1'h0,
+       _GEN_32[13],
+       7'h0,
+       _GEN_32[5],
+       2'h0,
+       _GEN_32[2:1],
+       1'h0},
+     ^{_GEN_32[31],
+       2'h0,
+       _GEN_32[28],
+       2'h0,
+       _GEN_32[25:23],
+       1'h0,
+       _GEN_32[21],
+       5'h0,
+       _GEN_32[15:14],
+       1'h0,
+       _GEN_32[12],
+       7'h0,
+       _GEN_32[4],
+       2'h0,
+       _GEN_32[1:0]},
+     ^{3'h0,
+       _GEN_32[28:27],
+       1'h0,
+       _GEN_32[25],
+       1'h0,
+       _GEN_32[23:21],
+       9'h0,
+       _GEN_32[11],
+       2'h0,
+       _GEN_32[8:7],
+       1'h0,
+       _GEN_32[5],
+       2'h0,
+       _GEN_32[2:0]},
+     ^{_GEN_32[31:30],
+       1'h0,
+       _GEN_32[28:25],
+       2'h0,
+       _GEN_32[22],
+       7'h0,
+       _GEN_32[14:13],
+       2'h0,
+       _GEN_32[10],
+       1'h0,
+       _GEN_32[8],
+       1'h0,
+       _GEN_32[6:2],
+       1'h0,
+       _GEN_32[0]},
+     ^{_GEN_32[31:29],
+       1'h0,
+       _GEN_32[27:24],
+       2'h0,
+       _GEN_32[21],
+       7'h0,
+       _GEN_32[13:12],
+       2'h0,
+       _GEN_32[9],
+       1'h0,
+       _GEN_32[7],
+       1'h0,
+       _GEN_32[5:1],
+       1'h0},
+     ^{_GEN_32[31:28],
+       1'h0,
+       _GEN_32[26:23],
+       2'h0,
+       _GEN_32[20],
+       7'h0,
+       _GEN_32[12:11],
+       2'h0,
+       _GEN_32[8],
+       1'h0,
+       _GEN_32[6],
+       1'h0,
+       _GEN_32[4:0]},
+     ^{_GEN_32[31:27],
+       1'h0,
+       _GEN_32[25:22],
+       2'h0,
+       _GEN_32[19],
+       7'h0,
+       _GEN_32[11:10],
+       2'h0,
+       _GEN_32[7],
+       1'h0,
+       _GEN_32[5],
+       1'h0,
+       _GEN_32[3:0]},
+     ^{_GEN_32[31],
+       1'h0,
+       _GEN_32[29],
+       1'h0,
+       _GEN_32[27:25],
+       1'h0,
+       _GEN_32[23:22],
+       1'h0,
+       _GEN_32[20],
+       1'h0,
+       _GEN_32[18],
+       3'h0,
+       _GEN_32[14:13],
+       2'h0,
+       _GEN_32[10:3],
+       2'h0,
+       _GEN_32[0]},
+     ^{5'h0,
+       _GEN_32[26],
+       3'h0,
+       _GEN_32[22],
+       1'h0,
+       _GEN_32[20:19],
+       1'h0,
+       _GEN_32[17],
+       2'h0,
+       _GEN_32[14],
+       1'h0,
+       _GEN_32[12],
+       2'h0,
+       _GEN_32[9],
+       2'h0,
+       _GEN_32[6],
+       1'h0,
+       _GEN_32[4],
+       2'h0,
+       _GEN_32[1],
+       1'h0},
+     ^{_GEN_32[31:30],
+       1'h0,
+       _GEN_32[28],
+       3'h0,
+       _GEN_32[24],
+       3'h0,
+       _GEN_32[20:18],
+       1'h0,
+       _GEN_32[16],
+       1'h0,
+       _GEN_32[14],
+       2'h0,
+       _GEN_32[11],
+       3'h0,
+       _GEN_32[7],
+       4'h0,
+       _GEN_32[2:0]},
+     ^{1'h0,
+       _GEN_32[30:29],
+       1'h0,
+       _GEN_32[27],
+       3'h0,
+       _GEN_32[23],
+       3'h0,
+       _GEN_32[19:17],
+       1'h0,
+       _GEN_32[15],
+       1'h0,
+       _GEN_32[13],
+       2'h0,
+       _GEN_32[10],
+       3'h0,
+       _GEN_32[6],
+       4'h0,
+       _GEN_32[1:0]},
+     ^{1'h0,
+       _GEN_32[30:29],
+       2'h0,
+       _GEN_32[26:24],
+       1'h0,
+       _GEN_32[22:20],
+       1'h0,
+       _GEN_32[18:16],
+       2'h0,
+       _GEN_32[13:12],
+       2'h0,
+       _GEN_32[9:7],
+       3'h0,
+       _GEN_32[3:0]},
+     ^{_GEN_32[31:29],
+       5'h0,
+       _GEN_32[23],
+       3'h0,
+       _GEN_32[19],
+       1'h0,
+       _GEN_32[17:11],
+       4'h0,
+       _GEN_32[6:5],
+       1'h0,
+       _GEN_32[3],
+       2'h0,
+       _GEN_32[0]},
+     ^{1'h0,
+       _GEN_32[30:28],
+       5'h0,
+       _GEN_32[22],
+       3'h0,
+       _GEN_32[18],
+       1'h0,
+       _GEN_32[16:10],
+       4'h0,
+       _GEN_32[5:4],
+       1'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{_GEN_32[31:29],
+       1'h0,
+       _GEN_32[27],
+       1'h0,
+       _GEN_32[25:24],
+       3'h0,
+       _GEN_32[20],
+       2'h0,
+       _GEN_32[17],
+       1'h0,
+       _GEN_32[15],
+       2'h0,
+       _GEN_32[12:7],
+       1'h0,
+       _GEN_32[5:4],
+       1'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{2'h0,
+       _GEN_32[29],
+       2'h0,
+       _GEN_32[26:25],
+       1'h0,
+       _GEN_32[23],
+       1'h0,
+       _GEN_32[21:19],
+       2'h0,
+       _GEN_32[16],
+       2'h0,
+       _GEN_32[13],
+       1'h0,
+       _GEN_32[11:9],
+       2'h0,
+       _GEN_32[6:4],
+       1'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{_GEN_32[31:30],
+       7'h0,
+       _GEN_32[22:21],
+       1'h0,
+       _GEN_32[19:18],
+       2'h0,
+       _GEN_32[15:12],
+       1'h0,
+       _GEN_32[10:9],
+       1'h0,
+       _GEN_32[7],
+       2'h0,
+       _GEN_32[4],
+       1'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{2'h0,
+       _GEN_32[29:28],
+       2'h0,
+       _GEN_32[25:24],
+       5'h0,
+       _GEN_32[18:17],
+       4'h0,
+       _GEN_32[12:11],
+       1'h0,
+       _GEN_32[9],
+       1'h0,
+       _GEN_32[7:5],
+       2'h0,
+       _GEN_32[2],
+       2'h0},
+     ^{_GEN_32[31],
+       2'h0,
+       _GEN_32[28:27],
+       2'h0,
+       _GEN_32[24:23],
+       5'h0,
+       _GEN_32[17:16],
+       4'h0,
+       _GEN_32[11:10],
+       1'h0,
+       _GEN_32[8],
+       1'h0,
+       _GEN_32[6:4],
+       2'h0,
+       _GEN_32[1],
+       1'h0},
+     ^{1'h0,
+       _GEN_32[30],
+       2'h0,
+       _GEN_32[27:26],
+       2'h0,
+       _GEN_32[23:22],
+       5'h0,
+       _GEN_32[16:15],
+       4'h0,
+       _GEN_32[10:9],
+       1'h0,
+       _GEN_32[7],
+       1'h0,
+       _GEN_32[5:3],
+       2'h0,
+       _GEN_32[0]},
+     ^{_GEN_32[31],
+       1'h0,
+       _GEN_32[29],
+       2'h0,
+       _GEN_32[26:25],
+       2'h0,
+       _GEN_32[22:21],
+       5'h0,
+       _GEN_32[15:14],
+       4'h0,
+       _GEN_32[9:8],
+       1'h0,
+       _GEN_32[6],
+       1'h0,
+       _GEN_32[4:2],
+       2'h0}};
+  wire [31:0]     _GEN_278 = xor_r0s2 ? _GEN_32 : _GEN_277 ^ _GEN_276;
+  wire [6:0]      _GEN_279 = _GEN_8 ? coded_dout[7:1] : c_sroa_6_0_r0;
+  wire [15:0]     _GEN_280 = ~_GEN_15 ? _GEN_30 : _GEN_30 + 16'h1;
+  wire            _GEN_281 = ~started | _GEN_21;
+  wire            _GEN_282 = ~started | _GEN_2;
+  wire            _GEN_283 = _GEN_3 | _GEN_4;
+  wire [31:0]     _GEN_284 = cmp_i_i917_r0s2 ? ~_GEN_278 : 32'h0;
+  wire [7:0]      _GEN_285 =
+    _GEN_283
+      ? (_GEN_3
+           ? (section_left_sroa_0_0_r0 == 11'h1 ? 8'h4 : state_sroa_0_0_r0)
+           : {{3{_GEN_20[4]}}, _GEN_20})
+      : _GEN_7 ? (packed_dout[513] ? 8'h2 : state_sroa_0_0_r0) : 8'h1;
+  wire [7:0][7:0] _GEN_286 =
+    {{8'h0}, {8'h0}, {8'h0}, {8'h0}, {_GEN_285}, {_GEN_285}, {_GEN_285}, {_GEN_285}};
   always_ff @(posedge clk) begin
     if (_GEN_2)
-      cmp_i_i699_r0s1 <= _GEN_21;
+      cmp_i_i694_not_r0s1 <= _GEN_21;
     if (_GEN_1)
-      cmp_i_i699_r0s2 <= cmp_i_i699_r0s1;
+      cmp_i_i694_not_r0s2 <= cmp_i_i694_not_r0s1;
     if (_GEN_0)
-      cmp_i_i699_r0s3 <= cmp_i_i699_r0s2;
+      cmp_i_i694_not_r0s3 <= cmp_i_i694_not_r0s2;
     if (_GEN_2)
       head_sroa_0_1_r0s1 <= _GEN_22;
     if (_GEN_1)
@@ -43605,11 +44040,11 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
     if (_GEN_0)
       extract_t2202_r0s3 <= extract_t2202_r0s2;
     if (_GEN_2)
-      agg_tmp95_sroa_0_0_r0s1 <= _GEN_28;
+      agg_tmp94_sroa_0_0_r0s1 <= _GEN_28;
     if (_GEN_1)
-      agg_tmp95_sroa_0_0_r0s2 <= agg_tmp95_sroa_0_0_r0s1;
+      agg_tmp94_sroa_0_0_r0s2 <= agg_tmp94_sroa_0_0_r0s1;
     if (_GEN_0)
-      agg_tmp95_sroa_0_0_r0s3 <= agg_tmp95_sroa_0_0_r0s2;
+      agg_tmp94_sroa_0_0_r0s3 <= agg_tmp94_sroa_0_0_r0s2;
     if (_GEN_2)
       field_r0s1 <= _GEN_29[0];
     if (_GEN_1)
@@ -43701,2743 +44136,2206 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
     if (_GEN_0)
       field_r0s3__14 <= field_r0s2__14;
     if (_GEN_2)
-      cmp_i_i919_r0s1 <= _GEN_23;
+      cmp_i_i917_r0s1 <= _GEN_23;
     if (_GEN_1)
-      cmp_i_i919_r0s2 <= cmp_i_i919_r0s1;
+      cmp_i_i917_r0s2 <= cmp_i_i917_r0s1;
     if (_GEN_2)
       xor_r0s1 <= ~_GEN_15;
     if (_GEN_1)
       xor_r0s2 <= xor_r0s1;
     if (_GEN_2)
       icmp_r0s1 <= _GEN_8;
-    if (_GEN_1) begin
-      crc_sroa_0_1_r0s2 <= _GEN_20;
-      parity_r0s2 <=
-        ^{_GEN_20[31],
-          1'h0,
-          _GEN_20[29],
-          2'h0,
-          _GEN_20[26:25],
-          2'h0,
-          _GEN_20[22:21],
-          5'h0,
-          _GEN_20[15:14],
-          4'h0,
-          _GEN_20[9:8],
-          1'h0,
-          _GEN_20[6],
-          1'h0,
-          _GEN_20[4:2],
-          2'h0};
-      parity_r0s2__1 <=
-        ^{1'h0,
-          _GEN_20[30],
-          2'h0,
-          _GEN_20[27:26],
-          2'h0,
-          _GEN_20[23:22],
-          5'h0,
-          _GEN_20[16:15],
-          4'h0,
-          _GEN_20[10:9],
-          1'h0,
-          _GEN_20[7],
-          1'h0,
-          _GEN_20[5:3],
-          2'h0,
-          _GEN_20[0]};
-      parity_r0s2__2 <=
-        ^{_GEN_20[31],
-          2'h0,
-          _GEN_20[28:27],
-          2'h0,
-          _GEN_20[24:23],
-          5'h0,
-          _GEN_20[17:16],
-          4'h0,
-          _GEN_20[11:10],
-          1'h0,
-          _GEN_20[8],
-          1'h0,
-          _GEN_20[6:4],
-          2'h0,
-          _GEN_20[1],
-          1'h0};
-      parity_r0s2__3 <=
-        ^{2'h0,
-          _GEN_20[29:28],
-          2'h0,
-          _GEN_20[25:24],
-          5'h0,
-          _GEN_20[18:17],
-          4'h0,
-          _GEN_20[12:11],
-          1'h0,
-          _GEN_20[9],
-          1'h0,
-          _GEN_20[7:5],
-          2'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__4 <=
-        ^{_GEN_20[31:30],
-          7'h0,
-          _GEN_20[22:21],
-          1'h0,
-          _GEN_20[19:18],
-          2'h0,
-          _GEN_20[15:12],
-          1'h0,
-          _GEN_20[10:9],
-          1'h0,
-          _GEN_20[7],
-          2'h0,
-          _GEN_20[4],
-          1'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__5 <=
-        ^{2'h0,
-          _GEN_20[29],
-          2'h0,
-          _GEN_20[26:25],
-          1'h0,
-          _GEN_20[23],
-          1'h0,
-          _GEN_20[21:19],
-          2'h0,
-          _GEN_20[16],
-          2'h0,
-          _GEN_20[13],
-          1'h0,
-          _GEN_20[11:9],
-          2'h0,
-          _GEN_20[6:4],
-          1'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__6 <=
-        ^{_GEN_20[31:29],
-          1'h0,
-          _GEN_20[27],
-          1'h0,
-          _GEN_20[25:24],
-          3'h0,
-          _GEN_20[20],
-          2'h0,
-          _GEN_20[17],
-          1'h0,
-          _GEN_20[15],
-          2'h0,
-          _GEN_20[12:7],
-          1'h0,
-          _GEN_20[5:4],
-          1'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__7 <=
-        ^{1'h0,
-          _GEN_20[30:28],
-          5'h0,
-          _GEN_20[22],
-          3'h0,
-          _GEN_20[18],
-          1'h0,
-          _GEN_20[16:10],
-          4'h0,
-          _GEN_20[5:4],
-          1'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__8 <=
-        ^{_GEN_20[31:29],
-          5'h0,
-          _GEN_20[23],
-          3'h0,
-          _GEN_20[19],
-          1'h0,
-          _GEN_20[17:11],
-          4'h0,
-          _GEN_20[6:5],
-          1'h0,
-          _GEN_20[3],
-          2'h0,
-          _GEN_20[0]};
-      parity_r0s2__9 <=
-        ^{1'h0,
-          _GEN_20[30:29],
-          2'h0,
-          _GEN_20[26:24],
-          1'h0,
-          _GEN_20[22:20],
-          1'h0,
-          _GEN_20[18:16],
-          2'h0,
-          _GEN_20[13:12],
-          2'h0,
-          _GEN_20[9:7],
-          3'h0,
-          _GEN_20[3:0]};
-      parity_r0s2__10 <=
-        ^{1'h0,
-          _GEN_20[30:29],
-          1'h0,
-          _GEN_20[27],
-          3'h0,
-          _GEN_20[23],
-          3'h0,
-          _GEN_20[19:17],
-          1'h0,
-          _GEN_20[15],
-          1'h0,
-          _GEN_20[13],
-          2'h0,
-          _GEN_20[10],
-          3'h0,
-          _GEN_20[6],
-          4'h0,
-          _GEN_20[1:0]};
-      parity_r0s2__11 <=
-        ^{_GEN_20[31:30],
-          1'h0,
-          _GEN_20[28],
-          3'h0,
-          _GEN_20[24],
-          3'h0,
-          _GEN_20[20:18],
-          1'h0,
-          _GEN_20[16],
-          1'h0,
-          _GEN_20[14],
-          2'h0,
-          _GEN_20[11],
-          3'h0,
-          _GEN_20[7],
-          4'h0,
-          _GEN_20[2:0]};
-      parity_r0s2__12 <=
-        ^{5'h0,
-          _GEN_20[26],
-          3'h0,
-          _GEN_20[22],
-          1'h0,
-          _GEN_20[20:19],
-          1'h0,
-          _GEN_20[17],
-          2'h0,
-          _GEN_20[14],
-          1'h0,
-          _GEN_20[12],
-          2'h0,
-          _GEN_20[9],
-          2'h0,
-          _GEN_20[6],
-          1'h0,
-          _GEN_20[4],
-          2'h0,
-          _GEN_20[1],
-          1'h0};
-      parity_r0s2__13 <=
-        ^{_GEN_20[31],
-          1'h0,
-          _GEN_20[29],
-          1'h0,
-          _GEN_20[27:25],
-          1'h0,
-          _GEN_20[23:22],
-          1'h0,
-          _GEN_20[20],
-          1'h0,
-          _GEN_20[18],
-          3'h0,
-          _GEN_20[14:13],
-          2'h0,
-          _GEN_20[10:3],
-          2'h0,
-          _GEN_20[0]};
-      parity_r0s2__14 <=
-        ^{_GEN_20[31:27],
-          1'h0,
-          _GEN_20[25:22],
-          2'h0,
-          _GEN_20[19],
-          7'h0,
-          _GEN_20[11:10],
-          2'h0,
-          _GEN_20[7],
-          1'h0,
-          _GEN_20[5],
-          1'h0,
-          _GEN_20[3:0]};
-      parity_r0s2__15 <=
-        ^{_GEN_20[31:28],
-          1'h0,
-          _GEN_20[26:23],
-          2'h0,
-          _GEN_20[20],
-          7'h0,
-          _GEN_20[12:11],
-          2'h0,
-          _GEN_20[8],
-          1'h0,
-          _GEN_20[6],
-          1'h0,
-          _GEN_20[4:0]};
-      parity_r0s2__16 <=
-        ^{_GEN_20[31:29],
-          1'h0,
-          _GEN_20[27:24],
-          2'h0,
-          _GEN_20[21],
-          7'h0,
-          _GEN_20[13:12],
-          2'h0,
-          _GEN_20[9],
-          1'h0,
-          _GEN_20[7],
-          1'h0,
-          _GEN_20[5:1],
-          1'h0};
-      parity_r0s2__17 <=
-        ^{_GEN_20[31:30],
-          1'h0,
-          _GEN_20[28:25],
-          2'h0,
-          _GEN_20[22],
-          7'h0,
-          _GEN_20[14:13],
-          2'h0,
-          _GEN_20[10],
-          1'h0,
-          _GEN_20[8],
-          1'h0,
-          _GEN_20[6:2],
-          1'h0,
-          _GEN_20[0]};
-      parity_r0s2__18 <=
-        ^{3'h0,
-          _GEN_20[28:27],
-          1'h0,
-          _GEN_20[25],
-          1'h0,
-          _GEN_20[23:21],
-          9'h0,
-          _GEN_20[11],
-          2'h0,
-          _GEN_20[8:7],
-          1'h0,
-          _GEN_20[5],
-          2'h0,
-          _GEN_20[2:0]};
-      parity_r0s2__19 <=
-        ^{_GEN_20[31],
-          2'h0,
-          _GEN_20[28],
-          2'h0,
-          _GEN_20[25:23],
-          1'h0,
-          _GEN_20[21],
-          5'h0,
-          _GEN_20[15:14],
-          1'h0,
-          _GEN_20[12],
-          7'h0,
-          _GEN_20[4],
-          2'h0,
-          _GEN_20[1:0]};
-      parity_r0s2__20 <=
-        ^{2'h0,
-          _GEN_20[29],
-          2'h0,
-          _GEN_20[26:24],
-          1'h0,
-          _GEN_20[22],
-          5'h0,
-          _GEN_20[16:15],
-          1'h0,
-          _GEN_20[13],
-          7'h0,
-          _GEN_20[5],
-          2'h0,
-          _GEN_20[2:1],
-          1'h0};
-      parity_r0s2__21 <=
-        ^{_GEN_20[31:29],
-          1'h0,
-          _GEN_20[27],
-          3'h0,
-          _GEN_20[23:21],
-          3'h0,
-          _GEN_20[17:15],
-          5'h0,
-          _GEN_20[9:8],
-          3'h0,
-          _GEN_20[4],
-          4'h0};
-      parity_r0s2__22 <=
-        ^{1'h0,
-          _GEN_20[30:28],
-          1'h0,
-          _GEN_20[26:23],
-          1'h0,
-          _GEN_20[21],
-          2'h0,
-          _GEN_20[18:14],
-          3'h0,
-          _GEN_20[10],
-          1'h0,
-          _GEN_20[8],
-          1'h0,
-          _GEN_20[6:2],
-          2'h0};
-      parity_r0s2__23 <=
-        ^{1'h0,
-          _GEN_20[30],
-          2'h0,
-          _GEN_20[27],
-          2'h0,
-          _GEN_20[24],
-          2'h0,
-          _GEN_20[21],
-          1'h0,
-          _GEN_20[19:16],
-          1'h0,
-          _GEN_20[14],
-          2'h0,
-          _GEN_20[11],
-          2'h0,
-          _GEN_20[8:7],
-          1'h0,
-          _GEN_20[5],
-          2'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__24 <=
-        ^{2'h0,
-          _GEN_20[29:28],
-          1'h0,
-          _GEN_20[26],
-          4'h0,
-          _GEN_20[21:17],
-          2'h0,
-          _GEN_20[14],
-          1'h0,
-          _GEN_20[12],
-          7'h0,
-          _GEN_20[4],
-          1'h0,
-          _GEN_20[2],
-          2'h0};
-      parity_r0s2__25 <=
-        ^{1'h0,
-          _GEN_20[30:29],
-          1'h0,
-          _GEN_20[27],
-          4'h0,
-          _GEN_20[22:18],
-          2'h0,
-          _GEN_20[15],
-          1'h0,
-          _GEN_20[13],
-          7'h0,
-          _GEN_20[5],
-          1'h0,
-          _GEN_20[3],
-          3'h0};
-      parity_r0s2__26 <=
-        ^{1'h0,
-          _GEN_20[30:28],
-          1'h0,
-          _GEN_20[26:25],
-          1'h0,
-          _GEN_20[23],
-          2'h0,
-          _GEN_20[20:19],
-          2'h0,
-          _GEN_20[16:15],
-          5'h0,
-          _GEN_20[9:8],
-          4'h0,
-          _GEN_20[3:2],
-          1'h0,
-          _GEN_20[0]};
-      parity_r0s2__27 <=
-        ^{_GEN_20[31:29],
-          1'h0,
-          _GEN_20[27:26],
-          1'h0,
-          _GEN_20[24],
-          2'h0,
-          _GEN_20[21:20],
-          2'h0,
-          _GEN_20[17:16],
-          5'h0,
-          _GEN_20[10:9],
-          4'h0,
-          _GEN_20[4:3],
-          1'h0,
-          _GEN_20[1],
-          1'h0};
-      parity_r0s2__28 <=
-        ^{_GEN_20[31:30],
-          1'h0,
-          _GEN_20[28:27],
-          1'h0,
-          _GEN_20[25],
-          2'h0,
-          _GEN_20[22:21],
-          2'h0,
-          _GEN_20[18:17],
-          5'h0,
-          _GEN_20[11:10],
-          4'h0,
-          _GEN_20[5:4],
-          1'h0,
-          _GEN_20[2],
-          1'h0,
-          _GEN_20[0]};
-      parity_r0s2__29 <=
-        ^{_GEN_20[31],
-          1'h0,
-          _GEN_20[29:28],
-          1'h0,
-          _GEN_20[26],
-          2'h0,
-          _GEN_20[23:22],
-          2'h0,
-          _GEN_20[19:18],
-          5'h0,
-          _GEN_20[12:11],
-          4'h0,
-          _GEN_20[6:5],
-          1'h0,
-          _GEN_20[3],
-          1'h0,
-          _GEN_20[1:0]};
-      parity_r0s2__30 <=
-        ^{1'h0,
-          _GEN_20[30:29],
-          1'h0,
-          _GEN_20[27],
-          2'h0,
-          _GEN_20[24:23],
-          2'h0,
-          _GEN_20[20:19],
-          5'h0,
-          _GEN_20[13:12],
-          4'h0,
-          _GEN_20[7:6],
-          1'h0,
-          _GEN_20[4],
-          1'h0,
-          _GEN_20[2:0]};
-      parity_r0s2__31 <=
-        ^{_GEN_20[31:30],
-          1'h0,
-          _GEN_20[28],
-          2'h0,
-          _GEN_20[25:24],
-          2'h0,
-          _GEN_20[21:20],
-          5'h0,
-          _GEN_20[14:13],
-          4'h0,
-          _GEN_20[8:7],
-          1'h0,
-          _GEN_20[5],
-          1'h0,
-          _GEN_20[3:1],
-          1'h0};
-    end
+    if (_GEN_1)
+      icmp_r0s2 <= icmp_r0s1;
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off43_r0s1 <= ~_GEN_21 ? _GEN_16[43] : _GEN_36[11];
-      ref_tmp124_sroa_0_0_off108_r0s1 <= ~_GEN_21 ? _GEN_16[108] : _GEN_28[4];
-      ref_tmp124_sroa_0_0_off18_r0s1 <= ~_GEN_21 & _GEN_16[18];
-      ref_tmp124_sroa_0_0_off3_r0s1 <= ~_GEN_21 & _GEN_16[3];
-      ref_tmp124_sroa_0_0_off173_r0s1 <= ~_GEN_21 ? _GEN_16[173] : _GEN_22[141];
-      ref_tmp124_sroa_0_0_off83_r0s1 <= ~_GEN_21 ? _GEN_16[83] : _GEN_26[3];
-      ref_tmp124_sroa_0_0_off68_r0s1 <= ~_GEN_21 ? _GEN_16[68] : _GEN_22[36];
-      ref_tmp124_sroa_0_0_off29_r0s1 <= ~_GEN_21 & _GEN_16[29];
-      ref_tmp124_sroa_0_0_off238_r0s1 <= ~_GEN_21 ? _GEN_16[238] : _GEN_31[8];
-      ref_tmp124_sroa_0_0_off148_r0s1 <= ~_GEN_21 ? _GEN_16[148] : _GEN_22[116];
-      ref_tmp124_sroa_0_0_off133_r0s1 <= ~_GEN_21 ? _GEN_16[133] : _GEN_22[101];
-      ref_tmp124_sroa_0_0_off94_r0s1 <= ~_GEN_21 ? _GEN_16[94] : _GEN_22[62];
-      ref_tmp124_sroa_0_0_off303_r0s1 <= ~_GEN_21 ? _GEN_16[303] : _GEN_22[271];
+      ref_tmp123_sroa_0_0_off43_r0s1 <= ~_GEN_21 ? _GEN_16[43] : _GEN_37[11];
+      ref_tmp123_sroa_0_0_off108_r0s1 <= ~_GEN_21 ? _GEN_16[108] : _GEN_28[4];
+      ref_tmp123_sroa_0_0_off18_r0s1 <= ~_GEN_21 & _GEN_16[18];
+      ref_tmp123_sroa_0_0_off3_r0s1 <= ~_GEN_21 & _GEN_16[3];
+      ref_tmp123_sroa_0_0_off173_r0s1 <= ~_GEN_21 ? _GEN_16[173] : _GEN_22[141];
+      ref_tmp123_sroa_0_0_off83_r0s1 <= ~_GEN_21 ? _GEN_16[83] : _GEN_26[3];
+      ref_tmp123_sroa_0_0_off68_r0s1 <= ~_GEN_21 ? _GEN_16[68] : _GEN_22[36];
+      ref_tmp123_sroa_0_0_off29_r0s1 <= ~_GEN_21 & _GEN_16[29];
+      ref_tmp123_sroa_0_0_off238_r0s1 <= ~_GEN_21 ? _GEN_16[238] : _GEN_31[8];
+      ref_tmp123_sroa_0_0_off148_r0s1 <= ~_GEN_21 ? _GEN_16[148] : _GEN_22[116];
+      ref_tmp123_sroa_0_0_off133_r0s1 <= ~_GEN_21 ? _GEN_16[133] : _GEN_22[101];
+      ref_tmp123_sroa_0_0_off94_r0s1 <= ~_GEN_21 ? _GEN_16[94] : _GEN_22[62];
+      ref_tmp123_sroa_0_0_off303_r0s1 <= ~_GEN_21 ? _GEN_16[303] : _GEN_22[271];
+    end
+    if (_GEN_1)
+      parity_r0s2 <=
+        ^{ref_tmp123_sroa_0_0_off303_r0s1,
+          ^_GEN_45,
+          ^_GEN_38,
+          ^_GEN_44,
+          ^_GEN_43,
+          ^_GEN_42};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off44_r0s1 <= ~_GEN_21 ? _GEN_16[44] : _GEN_37[12];
+      ref_tmp123_sroa_0_0_off109_r0s1 <= ~_GEN_21 ? _GEN_16[109] : _GEN_28[5];
+      ref_tmp123_sroa_0_0_off19_r0s1 <= ~_GEN_21 & _GEN_16[19];
+      ref_tmp123_sroa_0_0_off4_r0s1 <= ~_GEN_21 & _GEN_16[4];
+      ref_tmp123_sroa_0_0_off174_r0s1 <= ~_GEN_21 ? _GEN_16[174] : _GEN_22[142];
+      ref_tmp123_sroa_0_0_off84_r0s1 <= ~_GEN_21 ? _GEN_16[84] : _GEN_26[4];
+      ref_tmp123_sroa_0_0_off69_r0s1 <= ~_GEN_21 ? _GEN_16[69] : _GEN_22[37];
+      ref_tmp123_sroa_0_0_off30_r0s1 <= ~_GEN_21 & _GEN_16[30];
+      ref_tmp123_sroa_0_0_off239_r0s1 <= ~_GEN_21 ? _GEN_16[239] : _GEN_31[9];
+      ref_tmp123_sroa_0_0_off149_r0s1 <= ~_GEN_21 ? _GEN_16[149] : _GEN_22[117];
+      ref_tmp123_sroa_0_0_off134_r0s1 <= ~_GEN_21 ? _GEN_16[134] : _GEN_22[102];
+      ref_tmp123_sroa_0_0_off95_r0s1 <= ~_GEN_21 ? _GEN_16[95] : _GEN_22[63];
+      ref_tmp123_sroa_0_0_off304_r0s1 <= ~_GEN_21 ? _GEN_16[304] : _GEN_22[272];
+    end
+    if (_GEN_1)
+      parity_r0s2__1 <=
+        ^{ref_tmp123_sroa_0_0_off304_r0s1,
+          ^_GEN_53,
+          ^_GEN_46,
+          ^_GEN_52,
+          ^_GEN_51,
+          ^_GEN_50};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off47_r0s1 <= ~_GEN_21 ? _GEN_16[47] : _GEN_37[15];
+      ref_tmp123_sroa_0_0_off112_r0s1 <= ~_GEN_21 ? _GEN_16[112] : _GEN_29[0];
+      ref_tmp123_sroa_0_0_off22_r0s1 <= ~_GEN_21 & _GEN_16[22];
+      ref_tmp123_sroa_0_0_off7_r0s1 <= ~_GEN_21 & _GEN_16[7];
+      ref_tmp123_sroa_0_0_off177_r0s1 <= ~_GEN_21 ? _GEN_16[177] : _GEN_22[145];
+      ref_tmp123_sroa_0_0_off87_r0s1 <= ~_GEN_21 ? _GEN_16[87] : _GEN_26[7];
+      ref_tmp123_sroa_0_0_off72_r0s1 <= ~_GEN_21 ? _GEN_16[72] : _GEN_22[40];
+      ref_tmp123_sroa_0_0_off33_r0s1 <= ~_GEN_21 ? _GEN_16[33] : _GEN_37[1];
+      ref_tmp123_sroa_0_0_off242_r0s1 <= ~_GEN_21 & _GEN_16[242];
+      ref_tmp123_sroa_0_0_off152_r0s1 <= ~_GEN_21 ? _GEN_16[152] : _GEN_22[120];
+      ref_tmp123_sroa_0_0_off137_r0s1 <= ~_GEN_21 ? _GEN_16[137] : _GEN_22[105];
+      ref_tmp123_sroa_0_0_off98_r0s1 <= ~_GEN_21 ? _GEN_16[98] : _GEN_22[66];
+      ref_tmp123_sroa_0_0_off307_r0s1 <= ~_GEN_21 ? _GEN_16[307] : _GEN_22[275];
+    end
+    if (_GEN_1)
+      parity_r0s2__2 <=
+        ^{ref_tmp123_sroa_0_0_off307_r0s1,
+          ^_GEN_61,
+          ^_GEN_54,
+          ^_GEN_60,
+          ^_GEN_59,
+          ^_GEN_58};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off49_r0s1 <= ~_GEN_21 ? _GEN_16[49] : _GEN_37[17];
+      ref_tmp123_sroa_0_0_off114_r0s1 <= ~_GEN_21 ? _GEN_16[114] : _GEN_29[2];
+      ref_tmp123_sroa_0_0_off24_r0s1 <= ~_GEN_21 & _GEN_16[24];
+      ref_tmp123_sroa_0_0_off9_r0s1 <= ~_GEN_21 & _GEN_16[9];
+      ref_tmp123_sroa_0_0_off179_r0s1 <= ~_GEN_21 ? _GEN_16[179] : _GEN_22[147];
+      ref_tmp123_sroa_0_0_off89_r0s1 <= ~_GEN_21 ? _GEN_16[89] : _GEN_22[57];
+      ref_tmp123_sroa_0_0_off74_r0s1 <= ~_GEN_21 ? _GEN_16[74] : _GEN_22[42];
+      ref_tmp123_sroa_0_0_off35_r0s1 <= ~_GEN_21 ? _GEN_16[35] : _GEN_37[3];
+      ref_tmp123_sroa_0_0_off244_r0s1 <= ~_GEN_21 & _GEN_16[244];
+      ref_tmp123_sroa_0_0_off154_r0s1 <= ~_GEN_21 ? _GEN_16[154] : _GEN_22[122];
+      ref_tmp123_sroa_0_0_off139_r0s1 <= ~_GEN_21 ? _GEN_16[139] : _GEN_22[107];
+      ref_tmp123_sroa_0_0_off100_r0s1 <= ~_GEN_21 ? _GEN_16[100] : _GEN_22[68];
+      ref_tmp123_sroa_0_0_off309_r0s1 <= ~_GEN_21 ? _GEN_16[309] : _GEN_22[277];
+    end
+    if (_GEN_1)
+      parity_r0s2__3 <=
+        ^{ref_tmp123_sroa_0_0_off309_r0s1,
+          ^_GEN_69,
+          ^_GEN_62,
+          ^_GEN_68,
+          ^_GEN_67,
+          ^_GEN_66};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off50_r0s1 <= ~_GEN_21 ? _GEN_16[50] : _GEN_37[18];
+      ref_tmp123_sroa_0_0_off115_r0s1 <= ~_GEN_21 ? _GEN_16[115] : _GEN_29[3];
+      ref_tmp123_sroa_0_0_off25_r0s1 <= ~_GEN_21 & _GEN_16[25];
+      ref_tmp123_sroa_0_0_off10_r0s1 <= ~_GEN_21 & _GEN_16[10];
+      ref_tmp123_sroa_0_0_off180_r0s1 <= ~_GEN_21 ? _GEN_16[180] : _GEN_22[148];
+      ref_tmp123_sroa_0_0_off90_r0s1 <= ~_GEN_21 ? _GEN_16[90] : _GEN_22[58];
+      ref_tmp123_sroa_0_0_off75_r0s1 <= ~_GEN_21 ? _GEN_16[75] : _GEN_22[43];
+      ref_tmp123_sroa_0_0_off36_r0s1 <= ~_GEN_21 ? _GEN_16[36] : _GEN_37[4];
+      ref_tmp123_sroa_0_0_off245_r0s1 <= ~_GEN_21 & _GEN_16[245];
+      ref_tmp123_sroa_0_0_off0_r0s1 <= ~_GEN_21 & _GEN_16[0];
+      ref_tmp123_sroa_0_0_off155_r0s1 <= ~_GEN_21 ? _GEN_16[155] : _GEN_22[123];
+      ref_tmp123_sroa_0_0_off140_r0s1 <= ~_GEN_21 ? _GEN_16[140] : _GEN_22[108];
+      ref_tmp123_sroa_0_0_off101_r0s1 <= ~_GEN_21 ? _GEN_16[101] : _GEN_22[69];
+      ref_tmp123_sroa_0_0_off310_r0s1 <= ~_GEN_21 ? _GEN_16[310] : _GEN_22[278];
+    end
+    if (_GEN_1)
+      parity_r0s2__4 <=
+        ^{ref_tmp123_sroa_0_0_off310_r0s1,
+          ^_GEN_77,
+          ^_GEN_70,
+          ^_GEN_76,
+          ^_GEN_75,
+          ^_GEN_74};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off52_r0s1 <= ~_GEN_21 ? _GEN_16[52] : _GEN_37[20];
+      ref_tmp123_sroa_0_0_off117_r0s1 <= ~_GEN_21 & _GEN_16[117];
+      ref_tmp123_sroa_0_0_off27_r0s1 <= ~_GEN_21 & _GEN_16[27];
+      ref_tmp123_sroa_0_0_off12_r0s1 <= ~_GEN_21 & _GEN_16[12];
+      ref_tmp123_sroa_0_0_off182_r0s1 <= ~_GEN_21 ? _GEN_16[182] : _GEN_22[150];
+      ref_tmp123_sroa_0_0_off92_r0s1 <= ~_GEN_21 ? _GEN_16[92] : _GEN_22[60];
+      ref_tmp123_sroa_0_0_off77_r0s1 <= ~_GEN_21 ? _GEN_16[77] : _GEN_22[45];
+      ref_tmp123_sroa_0_0_off38_r0s1 <= ~_GEN_21 ? _GEN_16[38] : _GEN_37[6];
+      ref_tmp123_sroa_0_0_off247_r0s1 <= ~_GEN_21 & _GEN_16[247];
+      ref_tmp123_sroa_0_0_off2_r0s1 <= ~_GEN_21 & _GEN_16[2];
+      ref_tmp123_sroa_0_0_off157_r0s1 <= ~_GEN_21 ? _GEN_16[157] : _GEN_22[125];
+      ref_tmp123_sroa_0_0_off142_r0s1 <= ~_GEN_21 ? _GEN_16[142] : _GEN_22[110];
+      ref_tmp123_sroa_0_0_off103_r0s1 <= ~_GEN_21 ? _GEN_16[103] : _GEN_22[71];
+      ref_tmp123_sroa_0_0_off312_r0s1 <= ~_GEN_21 ? _GEN_16[312] : _GEN_22[280];
+    end
+    if (_GEN_1)
+      parity_r0s2__5 <=
+        ^{ref_tmp123_sroa_0_0_off312_r0s1,
+          ^_GEN_85,
+          ^_GEN_78,
+          ^_GEN_84,
+          ^_GEN_83,
+          ^_GEN_82};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off55_r0s1 <= ~_GEN_21 ? _GEN_16[55] : _GEN_37[23];
+      ref_tmp123_sroa_0_0_off120_r0s1 <= ~_GEN_21 ? _GEN_16[120] : _GEN_22[48];
+      ref_tmp123_sroa_0_0_off15_r0s1 <= ~_GEN_21 & _GEN_16[15];
+      ref_tmp123_sroa_0_0_off185_r0s1 <= ~_GEN_21 ? _GEN_16[185] : _GEN_22[153];
+      ref_tmp123_sroa_0_0_off80_r0s1 <= ~_GEN_21 ? _GEN_16[80] : _GEN_26[0];
+      ref_tmp123_sroa_0_0_off41_r0s1 <= ~_GEN_21 ? _GEN_16[41] : _GEN_37[9];
+      ref_tmp123_sroa_0_0_off250_r0s1 <= ~_GEN_21 & _GEN_16[250];
+      ref_tmp123_sroa_0_0_off5_r0s1 <= ~_GEN_21 & _GEN_16[5];
+      ref_tmp123_sroa_0_0_off160_r0s1 <= ~_GEN_21 ? _GEN_16[160] : _GEN_22[128];
+      ref_tmp123_sroa_0_0_off145_r0s1 <= ~_GEN_21 ? _GEN_16[145] : _GEN_22[113];
+      ref_tmp123_sroa_0_0_off106_r0s1 <= ~_GEN_21 ? _GEN_16[106] : _GEN_28[2];
+      ref_tmp123_sroa_0_0_off315_r0s1 <= ~_GEN_21 ? _GEN_16[315] : _GEN_22[283];
+    end
+    if (_GEN_1)
+      parity_r0s2__6 <=
+        ^{ref_tmp123_sroa_0_0_off315_r0s1,
+          ^_GEN_92,
+          ^_GEN_86,
+          ^_GEN_91,
+          ^_GEN_90,
+          ^_GEN_89};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off57_r0s1 <= ~_GEN_21 ? _GEN_16[57] : _GEN_37[25];
+      ref_tmp123_sroa_0_0_off122_r0s1 <= ~_GEN_21 ? _GEN_16[122] : _GEN_22[50];
+      ref_tmp123_sroa_0_0_off32_r0s1 <= ~_GEN_21 ? _GEN_16[32] : _GEN_37[0];
+      ref_tmp123_sroa_0_0_off17_r0s1 <= ~_GEN_21 & _GEN_16[17];
+      ref_tmp123_sroa_0_0_off187_r0s1 <= ~_GEN_21 ? _GEN_16[187] : _GEN_22[155];
+      ref_tmp123_sroa_0_0_off97_r0s1 <= ~_GEN_21 ? _GEN_16[97] : _GEN_22[65];
+      ref_tmp123_sroa_0_0_off82_r0s1 <= ~_GEN_21 ? _GEN_16[82] : _GEN_26[2];
+      ref_tmp123_sroa_0_0_off252_r0s1 <= ~_GEN_21 & _GEN_16[252];
+      ref_tmp123_sroa_0_0_off162_r0s1 <= ~_GEN_21 ? _GEN_16[162] : _GEN_22[130];
+      ref_tmp123_sroa_0_0_off147_r0s1 <= ~_GEN_21 ? _GEN_16[147] : _GEN_22[115];
+      ref_tmp123_sroa_0_0_off317_r0s1 <= ~_GEN_21 ? _GEN_16[317] : _GEN_22[285];
+    end
+    if (_GEN_1)
+      parity_r0s2__7 <=
+        ^{ref_tmp123_sroa_0_0_off317_r0s1,
+          ^_GEN_38,
+          ^_GEN_93,
+          ^_GEN_99,
+          ^_GEN_98,
+          ^_GEN_97};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off58_r0s1 <= ~_GEN_21 ? _GEN_16[58] : _GEN_37[26];
+      ref_tmp123_sroa_0_0_off123_r0s1 <= ~_GEN_21 ? _GEN_16[123] : _GEN_22[51];
+      ref_tmp123_sroa_0_0_off188_r0s1 <= ~_GEN_21 ? _GEN_16[188] : _GEN_22[156];
+      ref_tmp123_sroa_0_0_off253_r0s1 <= ~_GEN_21 & _GEN_16[253];
+      ref_tmp123_sroa_0_0_off8_r0s1 <= ~_GEN_21 & _GEN_16[8];
+      ref_tmp123_sroa_0_0_off163_r0s1 <= ~_GEN_21 ? _GEN_16[163] : _GEN_22[131];
+      ref_tmp123_sroa_0_0_off318_r0s1 <= ~_GEN_21 ? _GEN_16[318] : _GEN_22[286];
+    end
+    if (_GEN_1)
+      parity_r0s2__8 <=
+        ^{ref_tmp123_sroa_0_0_off318_r0s1,
+          ^_GEN_46,
+          ^_GEN_100,
+          ^_GEN_43,
+          ^_GEN_103,
+          ^_GEN_102};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off59_r0s1 <= ~_GEN_21 ? _GEN_16[59] : _GEN_37[27];
+      ref_tmp123_sroa_0_0_off124_r0s1 <= ~_GEN_21 ? _GEN_16[124] : _GEN_22[52];
+      ref_tmp123_sroa_0_0_off34_r0s1 <= ~_GEN_21 ? _GEN_16[34] : _GEN_37[2];
+      ref_tmp123_sroa_0_0_off189_r0s1 <= ~_GEN_21 ? _GEN_16[189] : _GEN_22[157];
+      ref_tmp123_sroa_0_0_off99_r0s1 <= ~_GEN_21 ? _GEN_16[99] : _GEN_22[67];
+      ref_tmp123_sroa_0_0_off45_r0s1 <= ~_GEN_21 ? _GEN_16[45] : _GEN_37[13];
+      ref_tmp123_sroa_0_0_off254_r0s1 <= ~_GEN_21 & _GEN_16[254];
+      ref_tmp123_sroa_0_0_off164_r0s1 <= ~_GEN_21 ? _GEN_16[164] : _GEN_22[132];
+      ref_tmp123_sroa_0_0_off110_r0s1 <= ~_GEN_21 ? _GEN_16[110] : _GEN_28[6];
+      ref_tmp123_sroa_0_0_off319_r0s1 <= ~_GEN_21 ? _GEN_16[319] : _GEN_22[287];
+    end
+    if (_GEN_1)
+      parity_r0s2__9 <=
+        ^{ref_tmp123_sroa_0_0_off319_r0s1,
+          ^_GEN_109,
+          ^_GEN_104,
+          ^_GEN_51,
+          ^_GEN_108,
+          ^_GEN_107};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off61_r0s1 <= ~_GEN_21 ? _GEN_16[61] : _GEN_37[29];
+      ref_tmp123_sroa_0_0_off126_r0s1 <= ~_GEN_21 ? _GEN_16[126] : _GEN_22[54];
+      ref_tmp123_sroa_0_0_off21_r0s1 <= ~_GEN_21 & _GEN_16[21];
+      ref_tmp123_sroa_0_0_off191_r0s1 <= ~_GEN_21 ? _GEN_16[191] : _GEN_22[159];
+      ref_tmp123_sroa_0_0_off86_r0s1 <= ~_GEN_21 ? _GEN_16[86] : _GEN_26[6];
+      ref_tmp123_sroa_0_0_off256_r0s1 <= ~_GEN_21 & _GEN_16[256];
+      ref_tmp123_sroa_0_0_off11_r0s1 <= ~_GEN_21 & _GEN_16[11];
+      ref_tmp123_sroa_0_0_off166_r0s1 <= ~_GEN_21 ? _GEN_16[166] : _GEN_22[134];
+      ref_tmp123_sroa_0_0_off151_r0s1 <= ~_GEN_21 ? _GEN_16[151] : _GEN_22[119];
+      ref_tmp123_sroa_0_0_off321_r0s1 <= ~_GEN_21 ? _GEN_16[321] : _GEN_22[289];
+    end
+    if (_GEN_1)
+      parity_r0s2__10 <=
+        ^{ref_tmp123_sroa_0_0_off321_r0s1,
+          ^_GEN_54,
+          ^_GEN_110,
+          ^_GEN_115,
+          ^_GEN_114,
+          ^_GEN_113};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off63_r0s1 <= ~_GEN_21 ? _GEN_16[63] : _GEN_37[31];
+      ref_tmp123_sroa_0_0_off128_r0s1 <= ~_GEN_21 ? _GEN_16[128] : _GEN_22[96];
+      ref_tmp123_sroa_0_0_off23_r0s1 <= ~_GEN_21 & _GEN_16[23];
+      ref_tmp123_sroa_0_0_off193_r0s1 <= ~_GEN_21 ? _GEN_16[193] : _GEN_22[161];
+      ref_tmp123_sroa_0_0_off88_r0s1 <= ~_GEN_21 ? _GEN_16[88] : _GEN_22[56];
+      ref_tmp123_sroa_0_0_off258_r0s1 <= ~_GEN_21 & _GEN_16[258];
+      ref_tmp123_sroa_0_0_off13_r0s1 <= ~_GEN_21 & _GEN_16[13];
+      ref_tmp123_sroa_0_0_off168_r0s1 <= ~_GEN_21 ? _GEN_16[168] : _GEN_22[136];
+      ref_tmp123_sroa_0_0_off153_r0s1 <= ~_GEN_21 ? _GEN_16[153] : _GEN_22[121];
+      ref_tmp123_sroa_0_0_off323_r0s1 <= ~_GEN_21 ? _GEN_16[323] : _GEN_22[291];
+    end
+    if (_GEN_1)
+      parity_r0s2__11 <=
+        ^{ref_tmp123_sroa_0_0_off323_r0s1,
+          ^_GEN_62,
+          ^_GEN_116,
+          ^_GEN_121,
+          ^_GEN_120,
+          ^_GEN_119};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off64_r0s1 <= ~_GEN_21 ? _GEN_16[64] : _GEN_22[32];
+      ref_tmp123_sroa_0_0_off129_r0s1 <= ~_GEN_21 ? _GEN_16[129] : _GEN_22[97];
+      ref_tmp123_sroa_0_0_off39_r0s1 <= ~_GEN_21 ? _GEN_16[39] : _GEN_37[7];
+      ref_tmp123_sroa_0_0_off194_r0s1 <= ~_GEN_21 ? _GEN_16[194] : _GEN_22[162];
+      ref_tmp123_sroa_0_0_off104_r0s1 <= ~_GEN_21 ? _GEN_16[104] : _GEN_28[0];
+      ref_tmp123_sroa_0_0_off259_r0s1 <= ~_GEN_21 & _GEN_16[259];
+      ref_tmp123_sroa_0_0_off14_r0s1 <= ~_GEN_21 & _GEN_16[14];
+      ref_tmp123_sroa_0_0_off169_r0s1 <= ~_GEN_21 ? _GEN_16[169] : _GEN_22[137];
+      ref_tmp123_sroa_0_0_off324_r0s1 <= ~_GEN_21 ? _GEN_16[324] : _GEN_22[292];
+    end
+    if (_GEN_1)
+      parity_r0s2__12 <=
+        ^{ref_tmp123_sroa_0_0_off324_r0s1,
+          ^_GEN_70,
+          ^_GEN_122,
+          ^_GEN_67,
+          ^_GEN_126,
+          ^_GEN_125};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off65_r0s1 <= ~_GEN_21 ? _GEN_16[65] : _GEN_22[33];
+      ref_tmp123_sroa_0_0_off130_r0s1 <= ~_GEN_21 ? _GEN_16[130] : _GEN_22[98];
+      ref_tmp123_sroa_0_0_off40_r0s1 <= ~_GEN_21 ? _GEN_16[40] : _GEN_37[8];
+      ref_tmp123_sroa_0_0_off195_r0s1 <= ~_GEN_21 ? _GEN_16[195] : _GEN_22[163];
+      ref_tmp123_sroa_0_0_off105_r0s1 <= ~_GEN_21 ? _GEN_16[105] : _GEN_28[1];
+      ref_tmp123_sroa_0_0_off51_r0s1 <= ~_GEN_21 ? _GEN_16[51] : _GEN_37[19];
+      ref_tmp123_sroa_0_0_off260_r0s1 <= ~_GEN_21 & _GEN_16[260];
+      ref_tmp123_sroa_0_0_off170_r0s1 <= ~_GEN_21 ? _GEN_16[170] : _GEN_22[138];
+      ref_tmp123_sroa_0_0_off116_r0s1 <= ~_GEN_21 & _GEN_16[116];
+      ref_tmp123_sroa_0_0_off325_r0s1 <= ~_GEN_21 ? _GEN_16[325] : _GEN_22[293];
+    end
+    if (_GEN_1)
+      parity_r0s2__13 <=
+        ^{ref_tmp123_sroa_0_0_off325_r0s1,
+          ^_GEN_133,
+          ^_GEN_128,
+          ^_GEN_75,
+          ^_GEN_132,
+          ^_GEN_131};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off70_r0s1 <= ~_GEN_21 ? _GEN_16[70] : _GEN_22[38];
+      ref_tmp123_sroa_0_0_off135_r0s1 <= ~_GEN_21 ? _GEN_16[135] : _GEN_22[103];
+      ref_tmp123_sroa_0_0_off200_r0s1 <= ~_GEN_21 ? _GEN_16[200] : _GEN_22[168];
+      ref_tmp123_sroa_0_0_off56_r0s1 <= ~_GEN_21 ? _GEN_16[56] : _GEN_37[24];
+      ref_tmp123_sroa_0_0_off265_r0s1 <= ~_GEN_21 & _GEN_16[265];
+      ref_tmp123_sroa_0_0_off20_r0s1 <= ~_GEN_21 & _GEN_16[20];
+      ref_tmp123_sroa_0_0_off175_r0s1 <= ~_GEN_21 ? _GEN_16[175] : _GEN_22[143];
+      ref_tmp123_sroa_0_0_off121_r0s1 <= ~_GEN_21 ? _GEN_16[121] : _GEN_22[49];
+      ref_tmp123_sroa_0_0_off330_r0s1 <= ~_GEN_21 ? _GEN_16[330] : _GEN_22[298];
+    end
+    if (_GEN_1)
+      parity_r0s2__14 <=
+        ^{ref_tmp123_sroa_0_0_off330_r0s1,
+          ^_GEN_139,
+          ^_GEN_135,
+          ^_GEN_90,
+          ^_GEN_138,
+          ^_GEN_137};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off6_r0s1 <= ~_GEN_21 & _GEN_16[6];
+      ref_tmp123_sroa_0_0_off71_r0s1 <= ~_GEN_21 ? _GEN_16[71] : _GEN_22[39];
+      ref_tmp123_sroa_0_0_off136_r0s1 <= ~_GEN_21 ? _GEN_16[136] : _GEN_22[104];
+      ref_tmp123_sroa_0_0_off46_r0s1 <= ~_GEN_21 ? _GEN_16[46] : _GEN_37[14];
+      ref_tmp123_sroa_0_0_off31_r0s1 <= ~_GEN_21 & _GEN_16[31];
+      ref_tmp123_sroa_0_0_off201_r0s1 <= ~_GEN_21 ? _GEN_16[201] : _GEN_22[169];
+      ref_tmp123_sroa_0_0_off111_r0s1 <= ~_GEN_21 ? _GEN_16[111] : _GEN_28[7];
+      ref_tmp123_sroa_0_0_off96_r0s1 <= ~_GEN_21 ? _GEN_16[96] : _GEN_22[64];
+      ref_tmp123_sroa_0_0_off266_r0s1 <= ~_GEN_21 & _GEN_16[266];
+      ref_tmp123_sroa_0_0_off176_r0s1 <= ~_GEN_21 ? _GEN_16[176] : _GEN_22[144];
+      ref_tmp123_sroa_0_0_off161_r0s1 <= ~_GEN_21 ? _GEN_16[161] : _GEN_22[129];
+      ref_tmp123_sroa_0_0_off331_r0s1 <= ~_GEN_21 ? _GEN_16[331] : _GEN_22[299];
+    end
+    if (_GEN_1)
+      parity_r0s2__15 <=
+        ^{ref_tmp123_sroa_0_0_off331_r0s1,
+          ^_GEN_93,
+          ^_GEN_141,
+          ^_GEN_147,
+          ^_GEN_146,
+          ^_GEN_145};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off202_r0s1 <= ~_GEN_21 ? _GEN_16[202] : _GEN_22[170];
+      ref_tmp123_sroa_0_0_off267_r0s1 <= ~_GEN_21 & _GEN_16[267];
+      ref_tmp123_sroa_0_0_off332_r0s1 <= ~_GEN_21 ? _GEN_16[332] : _GEN_22[300];
+    end
+    if (_GEN_1)
+      parity_r0s2__16 <=
+        ^{ref_tmp123_sroa_0_0_off332_r0s1,
+          ^_GEN_100,
+          ^_GEN_60,
+          ^_GEN_98,
+          ^_GEN_55,
+          ^_GEN_149};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off204_r0s1 <= ~_GEN_21 ? _GEN_16[204] : _GEN_22[172];
+      ref_tmp123_sroa_0_0_off60_r0s1 <= ~_GEN_21 ? _GEN_16[60] : _GEN_37[28];
+      ref_tmp123_sroa_0_0_off269_r0s1 <= ~_GEN_21 & _GEN_16[269];
+      ref_tmp123_sroa_0_0_off125_r0s1 <= ~_GEN_21 ? _GEN_16[125] : _GEN_22[53];
+      ref_tmp123_sroa_0_0_off334_r0s1 <= ~_GEN_21 ? _GEN_16[334] : _GEN_22[302];
+    end
+    if (_GEN_1)
+      parity_r0s2__17 <=
+        ^{ref_tmp123_sroa_0_0_off334_r0s1,
+          ^_GEN_152,
+          ^_GEN_68,
+          ^_GEN_108,
+          ^_GEN_63,
+          ^_GEN_151};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off78_r0s1 <= ~_GEN_21 ? _GEN_16[78] : _GEN_22[46];
+      ref_tmp123_sroa_0_0_off143_r0s1 <= ~_GEN_21 ? _GEN_16[143] : _GEN_22[111];
+      ref_tmp123_sroa_0_0_off53_r0s1 <= ~_GEN_21 ? _GEN_16[53] : _GEN_37[21];
+      ref_tmp123_sroa_0_0_off208_r0s1 <= ~_GEN_21 ? _GEN_16[208] : _GEN_22[176];
+      ref_tmp123_sroa_0_0_off118_r0s1 <= ~_GEN_21 & _GEN_16[118];
+      ref_tmp123_sroa_0_0_off273_r0s1 <= ~_GEN_21 & _GEN_16[273];
+      ref_tmp123_sroa_0_0_off28_r0s1 <= ~_GEN_21 & _GEN_16[28];
+      ref_tmp123_sroa_0_0_off183_r0s1 <= ~_GEN_21 ? _GEN_16[183] : _GEN_22[151];
+      ref_tmp123_sroa_0_0_off338_r0s1 <= ~_GEN_21 ? _GEN_16[338] : _GEN_22[306];
+    end
+    if (_GEN_1)
+      parity_r0s2__18 <=
+        ^{ref_tmp123_sroa_0_0_off338_r0s1,
+          ^_GEN_122,
+          ^_GEN_154,
+          ^_GEN_120,
+          ^_GEN_158,
+          ^_GEN_157};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off1_r0s1 <= ~_GEN_21 & _GEN_16[1];
+      ref_tmp123_sroa_0_0_off210_r0s1 <= ~_GEN_21 ? _GEN_16[210] : _GEN_22[178];
+      ref_tmp123_sroa_0_0_off66_r0s1 <= ~_GEN_21 ? _GEN_16[66] : _GEN_22[34];
+      ref_tmp123_sroa_0_0_off275_r0s1 <= ~_GEN_21 & _GEN_16[275];
+      ref_tmp123_sroa_0_0_off131_r0s1 <= ~_GEN_21 ? _GEN_16[131] : _GEN_22[99];
+      ref_tmp123_sroa_0_0_off340_r0s1 <= ~_GEN_21 ? _GEN_16[340] : _GEN_22[308];
+    end
+    if (_GEN_1)
+      parity_r0s2__19 <=
+        ^{ref_tmp123_sroa_0_0_off340_r0s1,
+          ^_GEN_162,
+          ^_GEN_91,
+          ^_GEN_132,
+          ^_GEN_87,
+          ^_GEN_161};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off16_r0s1 <= ~_GEN_21 & _GEN_16[16];
+      ref_tmp123_sroa_0_0_off81_r0s1 <= ~_GEN_21 ? _GEN_16[81] : _GEN_26[1];
+      ref_tmp123_sroa_0_0_off146_r0s1 <= ~_GEN_21 ? _GEN_16[146] : _GEN_22[114];
+      ref_tmp123_sroa_0_0_off211_r0s1 <= ~_GEN_21 ? _GEN_16[211] : _GEN_22[179];
+      ref_tmp123_sroa_0_0_off67_r0s1 <= ~_GEN_21 ? _GEN_16[67] : _GEN_22[35];
+      ref_tmp123_sroa_0_0_off276_r0s1 <= ~_GEN_21 & _GEN_16[276];
+      ref_tmp123_sroa_0_0_off186_r0s1 <= ~_GEN_21 ? _GEN_16[186] : _GEN_22[154];
+      ref_tmp123_sroa_0_0_off171_r0s1 <= ~_GEN_21 ? _GEN_16[171] : _GEN_22[139];
+      ref_tmp123_sroa_0_0_off132_r0s1 <= ~_GEN_21 ? _GEN_16[132] : _GEN_22[100];
+      ref_tmp123_sroa_0_0_off341_r0s1 <= ~_GEN_21 ? _GEN_16[341] : _GEN_22[309];
+    end
+    if (_GEN_1)
+      parity_r0s2__20 <=
+        ^{ref_tmp123_sroa_0_0_off341_r0s1,
+          ^_GEN_170,
+          ^_GEN_164,
+          ^_GEN_169,
+          ^_GEN_168,
+          ^_GEN_167};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off42_r0s1 <= ~_GEN_21 ? _GEN_16[42] : _GEN_37[10];
+      ref_tmp123_sroa_0_0_off212_r0s1 <= ~_GEN_21 ? _GEN_16[212] : _GEN_22[180];
+      ref_tmp123_sroa_0_0_off107_r0s1 <= ~_GEN_21 ? _GEN_16[107] : _GEN_28[3];
+      ref_tmp123_sroa_0_0_off277_r0s1 <= ~_GEN_21 & _GEN_16[277];
+      ref_tmp123_sroa_0_0_off172_r0s1 <= ~_GEN_21 ? _GEN_16[172] : _GEN_22[140];
+      ref_tmp123_sroa_0_0_off342_r0s1 <= ~_GEN_21 ? _GEN_16[342] : _GEN_22[310];
+    end
+    if (_GEN_1)
+      parity_r0s2__21 <=
+        ^{ref_tmp123_sroa_0_0_off342_r0s1,
+          ^_GEN_44,
+          ^_GEN_99,
+          ^_GEN_174,
+          ^_GEN_94,
+          ^_GEN_173};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off214_r0s1 <= ~_GEN_21 ? _GEN_16[214] : _GEN_22[182];
+      ref_tmp123_sroa_0_0_off279_r0s1 <= ~_GEN_21 & _GEN_16[279];
+      ref_tmp123_sroa_0_0_off344_r0s1 <= ~_GEN_21 ? _GEN_16[344] : _GEN_22[312];
+    end
+    if (_GEN_1)
+      parity_r0s2__22 <=
+        ^{ref_tmp123_sroa_0_0_off344_r0s1,
+          ^_GEN_135,
+          ^_GEN_51,
+          ^_GEN_47,
+          ^_GEN_105,
+          ^_GEN_176};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off219_r0s1 <= ~_GEN_21 ? _GEN_16[219] : _GEN_22[187];
+      ref_tmp123_sroa_0_0_off284_r0s1 <= ~_GEN_21 & _GEN_16[284];
+      ref_tmp123_sroa_0_0_off349_r0s1 <= ~_GEN_21 ? _GEN_16[349] : _GEN_22[317];
+    end
+    if (_GEN_1)
+      parity_r0s2__23 <=
+        ^{ref_tmp123_sroa_0_0_off349_r0s1,
+          ^_GEN_76,
+          ^_GEN_67,
+          ^_GEN_63,
+          ^_GEN_123,
+          ^_GEN_178};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off220_r0s1 <= ~_GEN_21 ? _GEN_16[220] : _GEN_22[188];
+      ref_tmp123_sroa_0_0_off76_r0s1 <= ~_GEN_21 ? _GEN_16[76] : _GEN_22[44];
+      ref_tmp123_sroa_0_0_off285_r0s1 <= ~_GEN_21 & _GEN_16[285];
+      ref_tmp123_sroa_0_0_off141_r0s1 <= ~_GEN_21 ? _GEN_16[141] : _GEN_22[109];
+      ref_tmp123_sroa_0_0_off350_r0s1 <= ~_GEN_21 ? _GEN_16[350] : _GEN_22[318];
+    end
+    if (_GEN_1)
+      parity_r0s2__24 <=
+        ^{ref_tmp123_sroa_0_0_off350_r0s1,
+          ^_GEN_182,
+          ^_GEN_75,
+          ^_GEN_71,
+          ^_GEN_129,
+          ^_GEN_181};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off222_r0s1 <= ~_GEN_21 ? _GEN_16[222] : _GEN_22[190];
+      ref_tmp123_sroa_0_0_off287_r0s1 <= ~_GEN_21 & _GEN_16[287];
+      ref_tmp123_sroa_0_0_off197_r0s1 <= ~_GEN_21 ? _GEN_16[197] : _GEN_22[165];
+      ref_tmp123_sroa_0_0_off352_r0s1 <= ~_GEN_21 ? _GEN_16[352] : _GEN_22[320];
+    end
+    if (_GEN_1)
+      parity_r0s2__25 <=
+        ^{ref_tmp123_sroa_0_0_off352_r0s1,
+          ^_GEN_154,
+          ^_GEN_83,
+          ^_GEN_79,
+          ^_GEN_185,
+          ^_GEN_184};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off225_r0s1 <= ~_GEN_21 & _GEN_16[225];
+      ref_tmp123_sroa_0_0_off290_r0s1 <= ~_GEN_21 ? _GEN_16[290] : _GEN_22[258];
+      ref_tmp123_sroa_0_0_off355_r0s1 <= ~_GEN_21 ? _GEN_16[355] : _GEN_22[323];
+    end
+    if (_GEN_1)
+      parity_r0s2__26 <=
+        ^{ref_tmp123_sroa_0_0_off355_r0s1,
+          ^_GEN_164,
+          ^_GEN_90,
+          ^_GEN_87,
+          ^_GEN_136,
+          ^_GEN_187};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off226_r0s1 <= ~_GEN_21 & _GEN_16[226];
+      ref_tmp123_sroa_0_0_off291_r0s1 <= ~_GEN_21 ? _GEN_16[291] : _GEN_22[259];
+      ref_tmp123_sroa_0_0_off356_r0s1 <= ~_GEN_21 ? _GEN_16[356] : _GEN_22[324];
+    end
+    if (_GEN_1)
+      parity_r0s2__27 <=
+        ^{ref_tmp123_sroa_0_0_off356_r0s1,
+          ^_GEN_99,
+          ^_GEN_147,
+          ^_GEN_168,
+          ^_GEN_142,
+          ^_GEN_189};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off73_r0s1 <= ~_GEN_21 ? _GEN_16[73] : _GEN_22[41];
+      ref_tmp123_sroa_0_0_off228_r0s1 <= ~_GEN_21 & _GEN_16[228];
+      ref_tmp123_sroa_0_0_off138_r0s1 <= ~_GEN_21 ? _GEN_16[138] : _GEN_22[106];
+      ref_tmp123_sroa_0_0_off293_r0s1 <= ~_GEN_21 ? _GEN_16[293] : _GEN_22[261];
+      ref_tmp123_sroa_0_0_off48_r0s1 <= ~_GEN_21 ? _GEN_16[48] : _GEN_37[16];
+      ref_tmp123_sroa_0_0_off203_r0s1 <= ~_GEN_21 ? _GEN_16[203] : _GEN_22[171];
+      ref_tmp123_sroa_0_0_off358_r0s1 <= ~_GEN_21 ? _GEN_16[358] : _GEN_22[326];
+    end
+    if (_GEN_1)
+      parity_r0s2__28 <=
+        ^{ref_tmp123_sroa_0_0_off358_r0s1,
+          ^_GEN_51,
+          ^_GEN_103,
+          ^_GEN_101,
+          ^_GEN_194,
+          ^_GEN_193};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off229_r0s1 <= ~_GEN_21 & _GEN_16[229];
+      ref_tmp123_sroa_0_0_off85_r0s1 <= ~_GEN_21 ? _GEN_16[85] : _GEN_26[5];
+      ref_tmp123_sroa_0_0_off294_r0s1 <= ~_GEN_21 ? _GEN_16[294] : _GEN_22[262];
+      ref_tmp123_sroa_0_0_off150_r0s1 <= ~_GEN_21 ? _GEN_16[150] : _GEN_22[118];
+      ref_tmp123_sroa_0_0_off359_r0s1 <= ~_GEN_21 ? _GEN_16[359] : _GEN_22[327];
+    end
+    if (_GEN_1)
+      parity_r0s2__29 <=
+        ^{ref_tmp123_sroa_0_0_off359_r0s1,
+          ^_GEN_198,
+          ^_GEN_108,
+          ^_GEN_105,
+          ^_GEN_150,
+          ^_GEN_197};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off165_r0s1 <= ~_GEN_21 ? _GEN_16[165] : _GEN_22[133];
+      ref_tmp123_sroa_0_0_off230_r0s1 <= ~_GEN_21 ? _GEN_16[230] : _GEN_31[0];
+      ref_tmp123_sroa_0_0_off295_r0s1 <= ~_GEN_21 ? _GEN_16[295] : _GEN_22[263];
+      ref_tmp123_sroa_0_0_off205_r0s1 <= ~_GEN_21 ? _GEN_16[205] : _GEN_22[173];
+      ref_tmp123_sroa_0_0_off190_r0s1 <= ~_GEN_21 ? _GEN_16[190] : _GEN_22[158];
+      ref_tmp123_sroa_0_0_off360_r0s1 <= ~_GEN_21 ? _GEN_16[360] : _GEN_22[328];
+    end
+    if (_GEN_1)
+      parity_r0s2__30 <=
+        ^{ref_tmp123_sroa_0_0_off360_r0s1,
+          ^_GEN_115,
+          ^_GEN_199,
+          ^_GEN_203,
+          ^_GEN_202,
+          ^_GEN_201};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off231_r0s1 <= ~_GEN_21 ? _GEN_16[231] : _GEN_31[1];
+      ref_tmp123_sroa_0_0_off296_r0s1 <= ~_GEN_21 ? _GEN_16[296] : _GEN_22[264];
+      ref_tmp123_sroa_0_0_off206_r0s1 <= ~_GEN_21 ? _GEN_16[206] : _GEN_22[174];
+      ref_tmp123_sroa_0_0_off361_r0s1 <= ~_GEN_21 ? _GEN_16[361] : _GEN_22[329];
+    end
+    if (_GEN_1)
+      parity_r0s2__31 <=
+        ^{ref_tmp123_sroa_0_0_off361_r0s1,
+          ^_GEN_59,
+          ^_GEN_114,
+          ^_GEN_111,
+          ^_GEN_206,
+          ^_GEN_205};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off233_r0s1 <= ~_GEN_21 ? _GEN_16[233] : _GEN_31[3];
+      ref_tmp123_sroa_0_0_off298_r0s1 <= ~_GEN_21 ? _GEN_16[298] : _GEN_22[266];
+      ref_tmp123_sroa_0_0_off363_r0s1 <= ~_GEN_21 ? _GEN_16[363] : _GEN_22[331];
     end
     if (_GEN_1)
       parity_r0s2__32 <=
-        ^{ref_tmp124_sroa_0_0_off303_r0s1,
-          ^_GEN_44,
-          ^_GEN_37,
-          ^_GEN_43,
-          ^_GEN_42,
-          ^_GEN_41};
+        ^{ref_tmp123_sroa_0_0_off363_r0s1,
+          ^_GEN_67,
+          ^_GEN_120,
+          ^_GEN_117,
+          ^_GEN_155,
+          ^_GEN_208};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off44_r0s1 <= ~_GEN_21 ? _GEN_16[44] : _GEN_36[12];
-      ref_tmp124_sroa_0_0_off109_r0s1 <= ~_GEN_21 ? _GEN_16[109] : _GEN_28[5];
-      ref_tmp124_sroa_0_0_off19_r0s1 <= ~_GEN_21 & _GEN_16[19];
-      ref_tmp124_sroa_0_0_off4_r0s1 <= ~_GEN_21 & _GEN_16[4];
-      ref_tmp124_sroa_0_0_off174_r0s1 <= ~_GEN_21 ? _GEN_16[174] : _GEN_22[142];
-      ref_tmp124_sroa_0_0_off84_r0s1 <= ~_GEN_21 ? _GEN_16[84] : _GEN_26[4];
-      ref_tmp124_sroa_0_0_off69_r0s1 <= ~_GEN_21 ? _GEN_16[69] : _GEN_22[37];
-      ref_tmp124_sroa_0_0_off30_r0s1 <= ~_GEN_21 & _GEN_16[30];
-      ref_tmp124_sroa_0_0_off239_r0s1 <= ~_GEN_21 ? _GEN_16[239] : _GEN_31[9];
-      ref_tmp124_sroa_0_0_off149_r0s1 <= ~_GEN_21 ? _GEN_16[149] : _GEN_22[117];
-      ref_tmp124_sroa_0_0_off134_r0s1 <= ~_GEN_21 ? _GEN_16[134] : _GEN_22[102];
-      ref_tmp124_sroa_0_0_off95_r0s1 <= ~_GEN_21 ? _GEN_16[95] : _GEN_22[63];
-      ref_tmp124_sroa_0_0_off304_r0s1 <= ~_GEN_21 ? _GEN_16[304] : _GEN_22[272];
+      ref_tmp123_sroa_0_0_off79_r0s1 <= ~_GEN_21 ? _GEN_16[79] : _GEN_22[47];
+      ref_tmp123_sroa_0_0_off234_r0s1 <= ~_GEN_21 ? _GEN_16[234] : _GEN_31[4];
+      ref_tmp123_sroa_0_0_off144_r0s1 <= ~_GEN_21 ? _GEN_16[144] : _GEN_22[112];
+      ref_tmp123_sroa_0_0_off299_r0s1 <= ~_GEN_21 ? _GEN_16[299] : _GEN_22[267];
+      ref_tmp123_sroa_0_0_off54_r0s1 <= ~_GEN_21 ? _GEN_16[54] : _GEN_37[22];
+      ref_tmp123_sroa_0_0_off209_r0s1 <= ~_GEN_21 ? _GEN_16[209] : _GEN_22[177];
+      ref_tmp123_sroa_0_0_off364_r0s1 <= ~_GEN_21 ? _GEN_16[364] : _GEN_22[332];
     end
     if (_GEN_1)
       parity_r0s2__33 <=
-        ^{ref_tmp124_sroa_0_0_off304_r0s1,
-          ^_GEN_52,
-          ^_GEN_45,
-          ^_GEN_51,
-          ^_GEN_50,
-          ^_GEN_49};
+        ^{ref_tmp123_sroa_0_0_off364_r0s1,
+          ^_GEN_75,
+          ^_GEN_126,
+          ^_GEN_123,
+          ^_GEN_213,
+          ^_GEN_212};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off47_r0s1 <= ~_GEN_21 ? _GEN_16[47] : _GEN_36[15];
-      ref_tmp124_sroa_0_0_off112_r0s1 <= ~_GEN_21 ? _GEN_16[112] : _GEN_29[0];
-      ref_tmp124_sroa_0_0_off22_r0s1 <= ~_GEN_21 & _GEN_16[22];
-      ref_tmp124_sroa_0_0_off7_r0s1 <= ~_GEN_21 & _GEN_16[7];
-      ref_tmp124_sroa_0_0_off177_r0s1 <= ~_GEN_21 ? _GEN_16[177] : _GEN_22[145];
-      ref_tmp124_sroa_0_0_off87_r0s1 <= ~_GEN_21 ? _GEN_16[87] : _GEN_26[7];
-      ref_tmp124_sroa_0_0_off72_r0s1 <= ~_GEN_21 ? _GEN_16[72] : _GEN_22[40];
-      ref_tmp124_sroa_0_0_off33_r0s1 <= ~_GEN_21 ? _GEN_16[33] : _GEN_36[1];
-      ref_tmp124_sroa_0_0_off242_r0s1 <= ~_GEN_21 & _GEN_16[242];
-      ref_tmp124_sroa_0_0_off152_r0s1 <= ~_GEN_21 ? _GEN_16[152] : _GEN_22[120];
-      ref_tmp124_sroa_0_0_off137_r0s1 <= ~_GEN_21 ? _GEN_16[137] : _GEN_22[105];
-      ref_tmp124_sroa_0_0_off98_r0s1 <= ~_GEN_21 ? _GEN_16[98] : _GEN_22[66];
-      ref_tmp124_sroa_0_0_off307_r0s1 <= ~_GEN_21 ? _GEN_16[307] : _GEN_22[275];
+      ref_tmp123_sroa_0_0_off26_r0s1 <= ~_GEN_21 & _GEN_16[26];
+      ref_tmp123_sroa_0_0_off235_r0s1 <= ~_GEN_21 ? _GEN_16[235] : _GEN_31[5];
+      ref_tmp123_sroa_0_0_off91_r0s1 <= ~_GEN_21 ? _GEN_16[91] : _GEN_22[59];
+      ref_tmp123_sroa_0_0_off300_r0s1 <= ~_GEN_21 ? _GEN_16[300] : _GEN_22[268];
+      ref_tmp123_sroa_0_0_off156_r0s1 <= ~_GEN_21 ? _GEN_16[156] : _GEN_22[124];
+      ref_tmp123_sroa_0_0_off365_r0s1 <= ~_GEN_21 ? _GEN_16[365] : _GEN_22[333];
     end
     if (_GEN_1)
       parity_r0s2__34 <=
-        ^{ref_tmp124_sroa_0_0_off307_r0s1,
-          ^_GEN_60,
-          ^_GEN_53,
-          ^_GEN_59,
-          ^_GEN_58,
-          ^_GEN_57};
+        ^{ref_tmp123_sroa_0_0_off365_r0s1,
+          ^_GEN_217,
+          ^_GEN_132,
+          ^_GEN_129,
+          ^_GEN_159,
+          ^_GEN_216};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off49_r0s1 <= ~_GEN_21 ? _GEN_16[49] : _GEN_36[17];
-      ref_tmp124_sroa_0_0_off114_r0s1 <= ~_GEN_21 ? _GEN_16[114] : _GEN_29[2];
-      ref_tmp124_sroa_0_0_off24_r0s1 <= ~_GEN_21 & _GEN_16[24];
-      ref_tmp124_sroa_0_0_off9_r0s1 <= ~_GEN_21 & _GEN_16[9];
-      ref_tmp124_sroa_0_0_off179_r0s1 <= ~_GEN_21 ? _GEN_16[179] : _GEN_22[147];
-      ref_tmp124_sroa_0_0_off89_r0s1 <= ~_GEN_21 ? _GEN_16[89] : _GEN_22[57];
-      ref_tmp124_sroa_0_0_off74_r0s1 <= ~_GEN_21 ? _GEN_16[74] : _GEN_22[42];
-      ref_tmp124_sroa_0_0_off35_r0s1 <= ~_GEN_21 ? _GEN_16[35] : _GEN_36[3];
-      ref_tmp124_sroa_0_0_off244_r0s1 <= ~_GEN_21 & _GEN_16[244];
-      ref_tmp124_sroa_0_0_off154_r0s1 <= ~_GEN_21 ? _GEN_16[154] : _GEN_22[122];
-      ref_tmp124_sroa_0_0_off139_r0s1 <= ~_GEN_21 ? _GEN_16[139] : _GEN_22[107];
-      ref_tmp124_sroa_0_0_off100_r0s1 <= ~_GEN_21 ? _GEN_16[100] : _GEN_22[68];
-      ref_tmp124_sroa_0_0_off309_r0s1 <= ~_GEN_21 ? _GEN_16[309] : _GEN_22[277];
+      ref_tmp123_sroa_0_0_off237_r0s1 <= ~_GEN_21 ? _GEN_16[237] : _GEN_31[7];
+      ref_tmp123_sroa_0_0_off93_r0s1 <= ~_GEN_21 ? _GEN_16[93] : _GEN_22[61];
+      ref_tmp123_sroa_0_0_off302_r0s1 <= ~_GEN_21 ? _GEN_16[302] : _GEN_22[270];
+      ref_tmp123_sroa_0_0_off158_r0s1 <= ~_GEN_21 ? _GEN_16[158] : _GEN_22[126];
+      ref_tmp123_sroa_0_0_off367_r0s1 <= ~_GEN_21 ? _GEN_16[367] : _GEN_22[335];
     end
     if (_GEN_1)
       parity_r0s2__35 <=
-        ^{ref_tmp124_sroa_0_0_off309_r0s1,
-          ^_GEN_68,
-          ^_GEN_61,
-          ^_GEN_67,
-          ^_GEN_66,
-          ^_GEN_65};
+        ^{ref_tmp123_sroa_0_0_off367_r0s1,
+          ^_GEN_221,
+          ^_GEN_174,
+          ^_GEN_185,
+          ^_GEN_171,
+          ^_GEN_220};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off50_r0s1 <= ~_GEN_21 ? _GEN_16[50] : _GEN_36[18];
-      ref_tmp124_sroa_0_0_off115_r0s1 <= ~_GEN_21 ? _GEN_16[115] : _GEN_29[3];
-      ref_tmp124_sroa_0_0_off25_r0s1 <= ~_GEN_21 & _GEN_16[25];
-      ref_tmp124_sroa_0_0_off10_r0s1 <= ~_GEN_21 & _GEN_16[10];
-      ref_tmp124_sroa_0_0_off180_r0s1 <= ~_GEN_21 ? _GEN_16[180] : _GEN_22[148];
-      ref_tmp124_sroa_0_0_off90_r0s1 <= ~_GEN_21 ? _GEN_16[90] : _GEN_22[58];
-      ref_tmp124_sroa_0_0_off75_r0s1 <= ~_GEN_21 ? _GEN_16[75] : _GEN_22[43];
-      ref_tmp124_sroa_0_0_off36_r0s1 <= ~_GEN_21 ? _GEN_16[36] : _GEN_36[4];
-      ref_tmp124_sroa_0_0_off245_r0s1 <= ~_GEN_21 & _GEN_16[245];
-      ref_tmp124_sroa_0_0_off0_r0s1 <= ~_GEN_21 & _GEN_16[0];
-      ref_tmp124_sroa_0_0_off155_r0s1 <= ~_GEN_21 ? _GEN_16[155] : _GEN_22[123];
-      ref_tmp124_sroa_0_0_off140_r0s1 <= ~_GEN_21 ? _GEN_16[140] : _GEN_22[108];
-      ref_tmp124_sroa_0_0_off101_r0s1 <= ~_GEN_21 ? _GEN_16[101] : _GEN_22[69];
-      ref_tmp124_sroa_0_0_off310_r0s1 <= ~_GEN_21 ? _GEN_16[310] : _GEN_22[278];
+      ref_tmp123_sroa_0_0_off213_r0s1 <= ~_GEN_21 ? _GEN_16[213] : _GEN_22[181];
+      ref_tmp123_sroa_0_0_off198_r0s1 <= ~_GEN_21 ? _GEN_16[198] : _GEN_22[166];
+      ref_tmp123_sroa_0_0_off159_r0s1 <= ~_GEN_21 ? _GEN_16[159] : _GEN_22[127];
+      ref_tmp123_sroa_0_0_off368_r0s1 <= ~_GEN_21 ? _GEN_16[368] : _GEN_22[336];
     end
     if (_GEN_1)
       parity_r0s2__36 <=
-        ^{ref_tmp124_sroa_0_0_off310_r0s1,
-          ^_GEN_76,
-          ^_GEN_69,
-          ^_GEN_75,
-          ^_GEN_74,
-          ^_GEN_73};
+        ^{ref_tmp123_sroa_0_0_off368_r0s1,
+          ^_GEN_224,
+          ^_GEN_39,
+          ^_GEN_223,
+          ^_GEN_222,
+          1'h0};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off52_r0s1 <= ~_GEN_21 ? _GEN_16[52] : _GEN_36[20];
-      ref_tmp124_sroa_0_0_off117_r0s1 <= ~_GEN_21 & _GEN_16[117];
-      ref_tmp124_sroa_0_0_off27_r0s1 <= ~_GEN_21 & _GEN_16[27];
-      ref_tmp124_sroa_0_0_off12_r0s1 <= ~_GEN_21 & _GEN_16[12];
-      ref_tmp124_sroa_0_0_off182_r0s1 <= ~_GEN_21 ? _GEN_16[182] : _GEN_22[150];
-      ref_tmp124_sroa_0_0_off92_r0s1 <= ~_GEN_21 ? _GEN_16[92] : _GEN_22[60];
-      ref_tmp124_sroa_0_0_off77_r0s1 <= ~_GEN_21 ? _GEN_16[77] : _GEN_22[45];
-      ref_tmp124_sroa_0_0_off38_r0s1 <= ~_GEN_21 ? _GEN_16[38] : _GEN_36[6];
-      ref_tmp124_sroa_0_0_off247_r0s1 <= ~_GEN_21 & _GEN_16[247];
-      ref_tmp124_sroa_0_0_off2_r0s1 <= ~_GEN_21 & _GEN_16[2];
-      ref_tmp124_sroa_0_0_off157_r0s1 <= ~_GEN_21 ? _GEN_16[157] : _GEN_22[125];
-      ref_tmp124_sroa_0_0_off142_r0s1 <= ~_GEN_21 ? _GEN_16[142] : _GEN_22[110];
-      ref_tmp124_sroa_0_0_off103_r0s1 <= ~_GEN_21 ? _GEN_16[103] : _GEN_22[71];
-      ref_tmp124_sroa_0_0_off312_r0s1 <= ~_GEN_21 ? _GEN_16[312] : _GEN_22[280];
+      ref_tmp123_sroa_0_0_off218_r0s1 <= ~_GEN_21 ? _GEN_16[218] : _GEN_22[186];
+      ref_tmp123_sroa_0_0_off113_r0s1 <= ~_GEN_21 ? _GEN_16[113] : _GEN_29[1];
+      ref_tmp123_sroa_0_0_off178_r0s1 <= ~_GEN_21 ? _GEN_16[178] : _GEN_22[146];
+      ref_tmp123_sroa_0_0_off373_r0s1 <= ~_GEN_21 ? _GEN_16[373] : _GEN_22[341];
     end
     if (_GEN_1)
       parity_r0s2__37 <=
-        ^{ref_tmp124_sroa_0_0_off312_r0s1,
-          ^_GEN_84,
-          ^_GEN_77,
-          ^_GEN_83,
-          ^_GEN_82,
-          ^_GEN_81};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off55_r0s1 <= ~_GEN_21 ? _GEN_16[55] : _GEN_36[23];
-      ref_tmp124_sroa_0_0_off120_r0s1 <= ~_GEN_21 ? _GEN_16[120] : _GEN_22[48];
-      ref_tmp124_sroa_0_0_off15_r0s1 <= ~_GEN_21 & _GEN_16[15];
-      ref_tmp124_sroa_0_0_off185_r0s1 <= ~_GEN_21 ? _GEN_16[185] : _GEN_22[153];
-      ref_tmp124_sroa_0_0_off80_r0s1 <= ~_GEN_21 ? _GEN_16[80] : _GEN_26[0];
-      ref_tmp124_sroa_0_0_off41_r0s1 <= ~_GEN_21 ? _GEN_16[41] : _GEN_36[9];
-      ref_tmp124_sroa_0_0_off250_r0s1 <= ~_GEN_21 & _GEN_16[250];
-      ref_tmp124_sroa_0_0_off5_r0s1 <= ~_GEN_21 & _GEN_16[5];
-      ref_tmp124_sroa_0_0_off160_r0s1 <= ~_GEN_21 ? _GEN_16[160] : _GEN_22[128];
-      ref_tmp124_sroa_0_0_off145_r0s1 <= ~_GEN_21 ? _GEN_16[145] : _GEN_22[113];
-      ref_tmp124_sroa_0_0_off106_r0s1 <= ~_GEN_21 ? _GEN_16[106] : _GEN_28[2];
-      ref_tmp124_sroa_0_0_off315_r0s1 <= ~_GEN_21 ? _GEN_16[315] : _GEN_22[283];
-    end
+        ^{ref_tmp123_sroa_0_0_off373_r0s1,
+          ^_GEN_108,
+          ^_GEN_227,
+          ^_GEN_194,
+          ^_GEN_225,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off374_r0s1 <= ~_GEN_21 ? _GEN_16[374] : _GEN_22[342];
     if (_GEN_1)
       parity_r0s2__38 <=
-        ^{ref_tmp124_sroa_0_0_off315_r0s1,
-          ^_GEN_91,
-          ^_GEN_85,
-          ^_GEN_90,
-          ^_GEN_89,
-          ^_GEN_88};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off57_r0s1 <= ~_GEN_21 ? _GEN_16[57] : _GEN_36[25];
-      ref_tmp124_sroa_0_0_off122_r0s1 <= ~_GEN_21 ? _GEN_16[122] : _GEN_22[50];
-      ref_tmp124_sroa_0_0_off32_r0s1 <= ~_GEN_21 ? _GEN_16[32] : _GEN_36[0];
-      ref_tmp124_sroa_0_0_off17_r0s1 <= ~_GEN_21 & _GEN_16[17];
-      ref_tmp124_sroa_0_0_off187_r0s1 <= ~_GEN_21 ? _GEN_16[187] : _GEN_22[155];
-      ref_tmp124_sroa_0_0_off97_r0s1 <= ~_GEN_21 ? _GEN_16[97] : _GEN_22[65];
-      ref_tmp124_sroa_0_0_off82_r0s1 <= ~_GEN_21 ? _GEN_16[82] : _GEN_26[2];
-      ref_tmp124_sroa_0_0_off252_r0s1 <= ~_GEN_21 & _GEN_16[252];
-      ref_tmp124_sroa_0_0_off162_r0s1 <= ~_GEN_21 ? _GEN_16[162] : _GEN_22[130];
-      ref_tmp124_sroa_0_0_off147_r0s1 <= ~_GEN_21 ? _GEN_16[147] : _GEN_22[115];
-      ref_tmp124_sroa_0_0_off317_r0s1 <= ~_GEN_21 ? _GEN_16[317] : _GEN_22[285];
-    end
+        ^{ref_tmp123_sroa_0_0_off374_r0s1,
+          ^_GEN_199,
+          ^_GEN_63,
+          ^_GEN_150,
+          ^_GEN_177,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off375_r0s1 <= ~_GEN_21 ? _GEN_16[375] : _GEN_22[343];
     if (_GEN_1)
       parity_r0s2__39 <=
-        ^{ref_tmp124_sroa_0_0_off317_r0s1,
-          ^_GEN_37,
-          ^_GEN_92,
-          ^_GEN_98,
-          ^_GEN_97,
-          ^_GEN_96};
+        ^{ref_tmp123_sroa_0_0_off375_r0s1,
+          ^_GEN_114,
+          ^_GEN_71,
+          ^_GEN_202,
+          ^_GEN_179,
+          1'h0};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off58_r0s1 <= ~_GEN_21 ? _GEN_16[58] : _GEN_36[26];
-      ref_tmp124_sroa_0_0_off123_r0s1 <= ~_GEN_21 ? _GEN_16[123] : _GEN_22[51];
-      ref_tmp124_sroa_0_0_off188_r0s1 <= ~_GEN_21 ? _GEN_16[188] : _GEN_22[156];
-      ref_tmp124_sroa_0_0_off253_r0s1 <= ~_GEN_21 & _GEN_16[253];
-      ref_tmp124_sroa_0_0_off8_r0s1 <= ~_GEN_21 & _GEN_16[8];
-      ref_tmp124_sroa_0_0_off163_r0s1 <= ~_GEN_21 ? _GEN_16[163] : _GEN_22[131];
-      ref_tmp124_sroa_0_0_off318_r0s1 <= ~_GEN_21 ? _GEN_16[318] : _GEN_22[286];
+      ref_tmp123_sroa_0_0_off221_r0s1 <= ~_GEN_21 ? _GEN_16[221] : _GEN_22[189];
+      ref_tmp123_sroa_0_0_off181_r0s1 <= ~_GEN_21 ? _GEN_16[181] : _GEN_22[149];
+      ref_tmp123_sroa_0_0_off37_r0s1 <= ~_GEN_21 ? _GEN_16[37] : _GEN_37[5];
+      ref_tmp123_sroa_0_0_off102_r0s1 <= ~_GEN_21 ? _GEN_16[102] : _GEN_22[70];
+      ref_tmp123_sroa_0_0_off167_r0s1 <= ~_GEN_21 ? _GEN_16[167] : _GEN_22[135];
+      ref_tmp123_sroa_0_0_off376_r0s1 <= ~_GEN_21 ? _GEN_16[376] : _GEN_22[344];
     end
     if (_GEN_1)
       parity_r0s2__40 <=
-        ^{ref_tmp124_sroa_0_0_off318_r0s1,
-          ^_GEN_45,
-          ^_GEN_99,
-          ^_GEN_42,
-          ^_GEN_102,
-          ^_GEN_101};
+        ^{ref_tmp123_sroa_0_0_off376_r0s1,
+          ^_GEN_231,
+          ^_GEN_229,
+          ^_GEN_206,
+          ^_GEN_228,
+          1'h0};
     if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off59_r0s1 <= ~_GEN_21 ? _GEN_16[59] : _GEN_36[27];
-      ref_tmp124_sroa_0_0_off124_r0s1 <= ~_GEN_21 ? _GEN_16[124] : _GEN_22[52];
-      ref_tmp124_sroa_0_0_off34_r0s1 <= ~_GEN_21 ? _GEN_16[34] : _GEN_36[2];
-      ref_tmp124_sroa_0_0_off189_r0s1 <= ~_GEN_21 ? _GEN_16[189] : _GEN_22[157];
-      ref_tmp124_sroa_0_0_off99_r0s1 <= ~_GEN_21 ? _GEN_16[99] : _GEN_22[67];
-      ref_tmp124_sroa_0_0_off45_r0s1 <= ~_GEN_21 ? _GEN_16[45] : _GEN_36[13];
-      ref_tmp124_sroa_0_0_off254_r0s1 <= ~_GEN_21 & _GEN_16[254];
-      ref_tmp124_sroa_0_0_off164_r0s1 <= ~_GEN_21 ? _GEN_16[164] : _GEN_22[132];
-      ref_tmp124_sroa_0_0_off110_r0s1 <= ~_GEN_21 ? _GEN_16[110] : _GEN_28[6];
-      ref_tmp124_sroa_0_0_off319_r0s1 <= ~_GEN_21 ? _GEN_16[319] : _GEN_22[287];
+      ref_tmp123_sroa_0_0_off223_r0s1 <= ~_GEN_21 ? _GEN_16[223] : _GEN_22[191];
+      ref_tmp123_sroa_0_0_off378_r0s1 <= ~_GEN_21 ? _GEN_16[378] : _GEN_22[346];
     end
     if (_GEN_1)
       parity_r0s2__41 <=
-        ^{ref_tmp124_sroa_0_0_off319_r0s1,
-          ^_GEN_108,
-          ^_GEN_103,
-          ^_GEN_50,
-          ^_GEN_107,
-          ^_GEN_106};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off61_r0s1 <= ~_GEN_21 ? _GEN_16[61] : _GEN_36[29];
-      ref_tmp124_sroa_0_0_off126_r0s1 <= ~_GEN_21 ? _GEN_16[126] : _GEN_22[54];
-      ref_tmp124_sroa_0_0_off21_r0s1 <= ~_GEN_21 & _GEN_16[21];
-      ref_tmp124_sroa_0_0_off191_r0s1 <= ~_GEN_21 ? _GEN_16[191] : _GEN_22[159];
-      ref_tmp124_sroa_0_0_off86_r0s1 <= ~_GEN_21 ? _GEN_16[86] : _GEN_26[6];
-      ref_tmp124_sroa_0_0_off256_r0s1 <= ~_GEN_21 & _GEN_16[256];
-      ref_tmp124_sroa_0_0_off11_r0s1 <= ~_GEN_21 & _GEN_16[11];
-      ref_tmp124_sroa_0_0_off166_r0s1 <= ~_GEN_21 ? _GEN_16[166] : _GEN_22[134];
-      ref_tmp124_sroa_0_0_off151_r0s1 <= ~_GEN_21 ? _GEN_16[151] : _GEN_22[119];
-      ref_tmp124_sroa_0_0_off321_r0s1 <= ~_GEN_21 ? _GEN_16[321] : _GEN_22[289];
-    end
-    if (_GEN_1)
-      parity_r0s2__42 <=
-        ^{ref_tmp124_sroa_0_0_off321_r0s1,
-          ^_GEN_53,
-          ^_GEN_109,
-          ^_GEN_114,
-          ^_GEN_113,
-          ^_GEN_112};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off63_r0s1 <= ~_GEN_21 ? _GEN_16[63] : _GEN_36[31];
-      ref_tmp124_sroa_0_0_off128_r0s1 <= ~_GEN_21 ? _GEN_16[128] : _GEN_22[96];
-      ref_tmp124_sroa_0_0_off23_r0s1 <= ~_GEN_21 & _GEN_16[23];
-      ref_tmp124_sroa_0_0_off193_r0s1 <= ~_GEN_21 ? _GEN_16[193] : _GEN_22[161];
-      ref_tmp124_sroa_0_0_off88_r0s1 <= ~_GEN_21 ? _GEN_16[88] : _GEN_22[56];
-      ref_tmp124_sroa_0_0_off258_r0s1 <= ~_GEN_21 & _GEN_16[258];
-      ref_tmp124_sroa_0_0_off13_r0s1 <= ~_GEN_21 & _GEN_16[13];
-      ref_tmp124_sroa_0_0_off168_r0s1 <= ~_GEN_21 ? _GEN_16[168] : _GEN_22[136];
-      ref_tmp124_sroa_0_0_off153_r0s1 <= ~_GEN_21 ? _GEN_16[153] : _GEN_22[121];
-      ref_tmp124_sroa_0_0_off323_r0s1 <= ~_GEN_21 ? _GEN_16[323] : _GEN_22[291];
-    end
-    if (_GEN_1)
-      parity_r0s2__43 <=
-        ^{ref_tmp124_sroa_0_0_off323_r0s1,
-          ^_GEN_61,
-          ^_GEN_115,
-          ^_GEN_120,
-          ^_GEN_119,
-          ^_GEN_118};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off64_r0s1 <= ~_GEN_21 ? _GEN_16[64] : _GEN_22[32];
-      ref_tmp124_sroa_0_0_off129_r0s1 <= ~_GEN_21 ? _GEN_16[129] : _GEN_22[97];
-      ref_tmp124_sroa_0_0_off39_r0s1 <= ~_GEN_21 ? _GEN_16[39] : _GEN_36[7];
-      ref_tmp124_sroa_0_0_off194_r0s1 <= ~_GEN_21 ? _GEN_16[194] : _GEN_22[162];
-      ref_tmp124_sroa_0_0_off104_r0s1 <= ~_GEN_21 ? _GEN_16[104] : _GEN_28[0];
-      ref_tmp124_sroa_0_0_off259_r0s1 <= ~_GEN_21 & _GEN_16[259];
-      ref_tmp124_sroa_0_0_off14_r0s1 <= ~_GEN_21 & _GEN_16[14];
-      ref_tmp124_sroa_0_0_off169_r0s1 <= ~_GEN_21 ? _GEN_16[169] : _GEN_22[137];
-      ref_tmp124_sroa_0_0_off324_r0s1 <= ~_GEN_21 ? _GEN_16[324] : _GEN_22[292];
-    end
-    if (_GEN_1)
-      parity_r0s2__44 <=
-        ^{ref_tmp124_sroa_0_0_off324_r0s1,
-          ^_GEN_69,
-          ^_GEN_121,
-          ^_GEN_66,
-          ^_GEN_125,
-          ^_GEN_124};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off65_r0s1 <= ~_GEN_21 ? _GEN_16[65] : _GEN_22[33];
-      ref_tmp124_sroa_0_0_off130_r0s1 <= ~_GEN_21 ? _GEN_16[130] : _GEN_22[98];
-      ref_tmp124_sroa_0_0_off40_r0s1 <= ~_GEN_21 ? _GEN_16[40] : _GEN_36[8];
-      ref_tmp124_sroa_0_0_off195_r0s1 <= ~_GEN_21 ? _GEN_16[195] : _GEN_22[163];
-      ref_tmp124_sroa_0_0_off105_r0s1 <= ~_GEN_21 ? _GEN_16[105] : _GEN_28[1];
-      ref_tmp124_sroa_0_0_off51_r0s1 <= ~_GEN_21 ? _GEN_16[51] : _GEN_36[19];
-      ref_tmp124_sroa_0_0_off260_r0s1 <= ~_GEN_21 & _GEN_16[260];
-      ref_tmp124_sroa_0_0_off170_r0s1 <= ~_GEN_21 ? _GEN_16[170] : _GEN_22[138];
-      ref_tmp124_sroa_0_0_off116_r0s1 <= ~_GEN_21 & _GEN_16[116];
-      ref_tmp124_sroa_0_0_off325_r0s1 <= ~_GEN_21 ? _GEN_16[325] : _GEN_22[293];
-    end
-    if (_GEN_1)
-      parity_r0s2__45 <=
-        ^{ref_tmp124_sroa_0_0_off325_r0s1,
-          ^_GEN_132,
-          ^_GEN_127,
-          ^_GEN_74,
-          ^_GEN_131,
-          ^_GEN_130};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off70_r0s1 <= ~_GEN_21 ? _GEN_16[70] : _GEN_22[38];
-      ref_tmp124_sroa_0_0_off135_r0s1 <= ~_GEN_21 ? _GEN_16[135] : _GEN_22[103];
-      ref_tmp124_sroa_0_0_off200_r0s1 <= ~_GEN_21 ? _GEN_16[200] : _GEN_22[168];
-      ref_tmp124_sroa_0_0_off56_r0s1 <= ~_GEN_21 ? _GEN_16[56] : _GEN_36[24];
-      ref_tmp124_sroa_0_0_off265_r0s1 <= ~_GEN_21 & _GEN_16[265];
-      ref_tmp124_sroa_0_0_off20_r0s1 <= ~_GEN_21 & _GEN_16[20];
-      ref_tmp124_sroa_0_0_off175_r0s1 <= ~_GEN_21 ? _GEN_16[175] : _GEN_22[143];
-      ref_tmp124_sroa_0_0_off121_r0s1 <= ~_GEN_21 ? _GEN_16[121] : _GEN_22[49];
-      ref_tmp124_sroa_0_0_off330_r0s1 <= ~_GEN_21 ? _GEN_16[330] : _GEN_22[298];
-    end
-    if (_GEN_1)
-      parity_r0s2__46 <=
-        ^{ref_tmp124_sroa_0_0_off330_r0s1,
-          ^_GEN_138,
-          ^_GEN_134,
-          ^_GEN_89,
-          ^_GEN_137,
-          ^_GEN_136};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off6_r0s1 <= ~_GEN_21 & _GEN_16[6];
-      ref_tmp124_sroa_0_0_off71_r0s1 <= ~_GEN_21 ? _GEN_16[71] : _GEN_22[39];
-      ref_tmp124_sroa_0_0_off136_r0s1 <= ~_GEN_21 ? _GEN_16[136] : _GEN_22[104];
-      ref_tmp124_sroa_0_0_off46_r0s1 <= ~_GEN_21 ? _GEN_16[46] : _GEN_36[14];
-      ref_tmp124_sroa_0_0_off31_r0s1 <= ~_GEN_21 & _GEN_16[31];
-      ref_tmp124_sroa_0_0_off201_r0s1 <= ~_GEN_21 ? _GEN_16[201] : _GEN_22[169];
-      ref_tmp124_sroa_0_0_off111_r0s1 <= ~_GEN_21 ? _GEN_16[111] : _GEN_28[7];
-      ref_tmp124_sroa_0_0_off96_r0s1 <= ~_GEN_21 ? _GEN_16[96] : _GEN_22[64];
-      ref_tmp124_sroa_0_0_off266_r0s1 <= ~_GEN_21 & _GEN_16[266];
-      ref_tmp124_sroa_0_0_off176_r0s1 <= ~_GEN_21 ? _GEN_16[176] : _GEN_22[144];
-      ref_tmp124_sroa_0_0_off161_r0s1 <= ~_GEN_21 ? _GEN_16[161] : _GEN_22[129];
-      ref_tmp124_sroa_0_0_off331_r0s1 <= ~_GEN_21 ? _GEN_16[331] : _GEN_22[299];
-    end
-    if (_GEN_1)
-      parity_r0s2__47 <=
-        ^{ref_tmp124_sroa_0_0_off331_r0s1,
-          ^_GEN_92,
-          ^_GEN_140,
-          ^_GEN_146,
-          ^_GEN_145,
-          ^_GEN_144};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off202_r0s1 <= ~_GEN_21 ? _GEN_16[202] : _GEN_22[170];
-      ref_tmp124_sroa_0_0_off267_r0s1 <= ~_GEN_21 & _GEN_16[267];
-      ref_tmp124_sroa_0_0_off332_r0s1 <= ~_GEN_21 ? _GEN_16[332] : _GEN_22[300];
-    end
-    if (_GEN_1)
-      parity_r0s2__48 <=
-        ^{ref_tmp124_sroa_0_0_off332_r0s1,
-          ^_GEN_99,
-          ^_GEN_59,
-          ^_GEN_97,
-          ^_GEN_54,
-          ^_GEN_148};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off204_r0s1 <= ~_GEN_21 ? _GEN_16[204] : _GEN_22[172];
-      ref_tmp124_sroa_0_0_off60_r0s1 <= ~_GEN_21 ? _GEN_16[60] : _GEN_36[28];
-      ref_tmp124_sroa_0_0_off269_r0s1 <= ~_GEN_21 & _GEN_16[269];
-      ref_tmp124_sroa_0_0_off125_r0s1 <= ~_GEN_21 ? _GEN_16[125] : _GEN_22[53];
-      ref_tmp124_sroa_0_0_off334_r0s1 <= ~_GEN_21 ? _GEN_16[334] : _GEN_22[302];
-    end
-    if (_GEN_1)
-      parity_r0s2__49 <=
-        ^{ref_tmp124_sroa_0_0_off334_r0s1,
-          ^_GEN_151,
-          ^_GEN_67,
-          ^_GEN_107,
-          ^_GEN_62,
-          ^_GEN_150};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off78_r0s1 <= ~_GEN_21 ? _GEN_16[78] : _GEN_22[46];
-      ref_tmp124_sroa_0_0_off143_r0s1 <= ~_GEN_21 ? _GEN_16[143] : _GEN_22[111];
-      ref_tmp124_sroa_0_0_off53_r0s1 <= ~_GEN_21 ? _GEN_16[53] : _GEN_36[21];
-      ref_tmp124_sroa_0_0_off208_r0s1 <= ~_GEN_21 ? _GEN_16[208] : _GEN_22[176];
-      ref_tmp124_sroa_0_0_off118_r0s1 <= ~_GEN_21 & _GEN_16[118];
-      ref_tmp124_sroa_0_0_off273_r0s1 <= ~_GEN_21 & _GEN_16[273];
-      ref_tmp124_sroa_0_0_off28_r0s1 <= ~_GEN_21 & _GEN_16[28];
-      ref_tmp124_sroa_0_0_off183_r0s1 <= ~_GEN_21 ? _GEN_16[183] : _GEN_22[151];
-      ref_tmp124_sroa_0_0_off338_r0s1 <= ~_GEN_21 ? _GEN_16[338] : _GEN_22[306];
-    end
-    if (_GEN_1)
-      parity_r0s2__50 <=
-        ^{ref_tmp124_sroa_0_0_off338_r0s1,
-          ^_GEN_121,
-          ^_GEN_153,
-          ^_GEN_119,
-          ^_GEN_157,
-          ^_GEN_156};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off1_r0s1 <= ~_GEN_21 & _GEN_16[1];
-      ref_tmp124_sroa_0_0_off210_r0s1 <= ~_GEN_21 ? _GEN_16[210] : _GEN_22[178];
-      ref_tmp124_sroa_0_0_off66_r0s1 <= ~_GEN_21 ? _GEN_16[66] : _GEN_22[34];
-      ref_tmp124_sroa_0_0_off275_r0s1 <= ~_GEN_21 & _GEN_16[275];
-      ref_tmp124_sroa_0_0_off131_r0s1 <= ~_GEN_21 ? _GEN_16[131] : _GEN_22[99];
-      ref_tmp124_sroa_0_0_off340_r0s1 <= ~_GEN_21 ? _GEN_16[340] : _GEN_22[308];
-    end
-    if (_GEN_1)
-      parity_r0s2__51 <=
-        ^{ref_tmp124_sroa_0_0_off340_r0s1,
-          ^_GEN_161,
-          ^_GEN_90,
-          ^_GEN_131,
-          ^_GEN_86,
-          ^_GEN_160};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off16_r0s1 <= ~_GEN_21 & _GEN_16[16];
-      ref_tmp124_sroa_0_0_off81_r0s1 <= ~_GEN_21 ? _GEN_16[81] : _GEN_26[1];
-      ref_tmp124_sroa_0_0_off146_r0s1 <= ~_GEN_21 ? _GEN_16[146] : _GEN_22[114];
-      ref_tmp124_sroa_0_0_off211_r0s1 <= ~_GEN_21 ? _GEN_16[211] : _GEN_22[179];
-      ref_tmp124_sroa_0_0_off67_r0s1 <= ~_GEN_21 ? _GEN_16[67] : _GEN_22[35];
-      ref_tmp124_sroa_0_0_off276_r0s1 <= ~_GEN_21 & _GEN_16[276];
-      ref_tmp124_sroa_0_0_off186_r0s1 <= ~_GEN_21 ? _GEN_16[186] : _GEN_22[154];
-      ref_tmp124_sroa_0_0_off171_r0s1 <= ~_GEN_21 ? _GEN_16[171] : _GEN_22[139];
-      ref_tmp124_sroa_0_0_off132_r0s1 <= ~_GEN_21 ? _GEN_16[132] : _GEN_22[100];
-      ref_tmp124_sroa_0_0_off341_r0s1 <= ~_GEN_21 ? _GEN_16[341] : _GEN_22[309];
-    end
-    if (_GEN_1)
-      parity_r0s2__52 <=
-        ^{ref_tmp124_sroa_0_0_off341_r0s1,
-          ^_GEN_169,
-          ^_GEN_163,
-          ^_GEN_168,
-          ^_GEN_167,
-          ^_GEN_166};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off42_r0s1 <= ~_GEN_21 ? _GEN_16[42] : _GEN_36[10];
-      ref_tmp124_sroa_0_0_off212_r0s1 <= ~_GEN_21 ? _GEN_16[212] : _GEN_22[180];
-      ref_tmp124_sroa_0_0_off107_r0s1 <= ~_GEN_21 ? _GEN_16[107] : _GEN_28[3];
-      ref_tmp124_sroa_0_0_off277_r0s1 <= ~_GEN_21 & _GEN_16[277];
-      ref_tmp124_sroa_0_0_off172_r0s1 <= ~_GEN_21 ? _GEN_16[172] : _GEN_22[140];
-      ref_tmp124_sroa_0_0_off342_r0s1 <= ~_GEN_21 ? _GEN_16[342] : _GEN_22[310];
-    end
-    if (_GEN_1)
-      parity_r0s2__53 <=
-        ^{ref_tmp124_sroa_0_0_off342_r0s1,
-          ^_GEN_43,
-          ^_GEN_98,
-          ^_GEN_173,
-          ^_GEN_93,
-          ^_GEN_172};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off214_r0s1 <= ~_GEN_21 ? _GEN_16[214] : _GEN_22[182];
-      ref_tmp124_sroa_0_0_off279_r0s1 <= ~_GEN_21 & _GEN_16[279];
-      ref_tmp124_sroa_0_0_off344_r0s1 <= ~_GEN_21 ? _GEN_16[344] : _GEN_22[312];
-    end
-    if (_GEN_1)
-      parity_r0s2__54 <=
-        ^{ref_tmp124_sroa_0_0_off344_r0s1,
-          ^_GEN_134,
-          ^_GEN_50,
-          ^_GEN_46,
-          ^_GEN_104,
-          ^_GEN_175};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off219_r0s1 <= ~_GEN_21 ? _GEN_16[219] : _GEN_22[187];
-      ref_tmp124_sroa_0_0_off284_r0s1 <= ~_GEN_21 & _GEN_16[284];
-      ref_tmp124_sroa_0_0_off349_r0s1 <= ~_GEN_21 ? _GEN_16[349] : _GEN_22[317];
-    end
-    if (_GEN_1)
-      parity_r0s2__55 <=
-        ^{ref_tmp124_sroa_0_0_off349_r0s1,
-          ^_GEN_75,
-          ^_GEN_66,
-          ^_GEN_62,
-          ^_GEN_122,
-          ^_GEN_177};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off220_r0s1 <= ~_GEN_21 ? _GEN_16[220] : _GEN_22[188];
-      ref_tmp124_sroa_0_0_off76_r0s1 <= ~_GEN_21 ? _GEN_16[76] : _GEN_22[44];
-      ref_tmp124_sroa_0_0_off285_r0s1 <= ~_GEN_21 & _GEN_16[285];
-      ref_tmp124_sroa_0_0_off141_r0s1 <= ~_GEN_21 ? _GEN_16[141] : _GEN_22[109];
-      ref_tmp124_sroa_0_0_off350_r0s1 <= ~_GEN_21 ? _GEN_16[350] : _GEN_22[318];
-    end
-    if (_GEN_1)
-      parity_r0s2__56 <=
-        ^{ref_tmp124_sroa_0_0_off350_r0s1,
-          ^_GEN_181,
-          ^_GEN_74,
-          ^_GEN_70,
-          ^_GEN_128,
-          ^_GEN_180};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off222_r0s1 <= ~_GEN_21 ? _GEN_16[222] : _GEN_22[190];
-      ref_tmp124_sroa_0_0_off287_r0s1 <= ~_GEN_21 & _GEN_16[287];
-      ref_tmp124_sroa_0_0_off197_r0s1 <= ~_GEN_21 ? _GEN_16[197] : _GEN_22[165];
-      ref_tmp124_sroa_0_0_off352_r0s1 <= ~_GEN_21 ? _GEN_16[352] : _GEN_22[320];
-    end
-    if (_GEN_1)
-      parity_r0s2__57 <=
-        ^{ref_tmp124_sroa_0_0_off352_r0s1,
-          ^_GEN_153,
-          ^_GEN_82,
-          ^_GEN_78,
-          ^_GEN_184,
-          ^_GEN_183};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off225_r0s1 <= ~_GEN_21 & _GEN_16[225];
-      ref_tmp124_sroa_0_0_off290_r0s1 <= ~_GEN_21 ? _GEN_16[290] : _GEN_22[258];
-      ref_tmp124_sroa_0_0_off355_r0s1 <= ~_GEN_21 ? _GEN_16[355] : _GEN_22[323];
-    end
-    if (_GEN_1)
-      parity_r0s2__58 <=
-        ^{ref_tmp124_sroa_0_0_off355_r0s1,
-          ^_GEN_163,
-          ^_GEN_89,
-          ^_GEN_86,
-          ^_GEN_135,
-          ^_GEN_186};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off226_r0s1 <= ~_GEN_21 & _GEN_16[226];
-      ref_tmp124_sroa_0_0_off291_r0s1 <= ~_GEN_21 ? _GEN_16[291] : _GEN_22[259];
-      ref_tmp124_sroa_0_0_off356_r0s1 <= ~_GEN_21 ? _GEN_16[356] : _GEN_22[324];
-    end
-    if (_GEN_1)
-      parity_r0s2__59 <=
-        ^{ref_tmp124_sroa_0_0_off356_r0s1,
-          ^_GEN_98,
-          ^_GEN_146,
-          ^_GEN_167,
-          ^_GEN_141,
-          ^_GEN_188};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off73_r0s1 <= ~_GEN_21 ? _GEN_16[73] : _GEN_22[41];
-      ref_tmp124_sroa_0_0_off228_r0s1 <= ~_GEN_21 & _GEN_16[228];
-      ref_tmp124_sroa_0_0_off138_r0s1 <= ~_GEN_21 ? _GEN_16[138] : _GEN_22[106];
-      ref_tmp124_sroa_0_0_off293_r0s1 <= ~_GEN_21 ? _GEN_16[293] : _GEN_22[261];
-      ref_tmp124_sroa_0_0_off48_r0s1 <= ~_GEN_21 ? _GEN_16[48] : _GEN_36[16];
-      ref_tmp124_sroa_0_0_off203_r0s1 <= ~_GEN_21 ? _GEN_16[203] : _GEN_22[171];
-      ref_tmp124_sroa_0_0_off358_r0s1 <= ~_GEN_21 ? _GEN_16[358] : _GEN_22[326];
-    end
-    if (_GEN_1)
-      parity_r0s2__60 <=
-        ^{ref_tmp124_sroa_0_0_off358_r0s1,
-          ^_GEN_50,
-          ^_GEN_102,
-          ^_GEN_100,
-          ^_GEN_193,
-          ^_GEN_192};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off229_r0s1 <= ~_GEN_21 & _GEN_16[229];
-      ref_tmp124_sroa_0_0_off85_r0s1 <= ~_GEN_21 ? _GEN_16[85] : _GEN_26[5];
-      ref_tmp124_sroa_0_0_off294_r0s1 <= ~_GEN_21 ? _GEN_16[294] : _GEN_22[262];
-      ref_tmp124_sroa_0_0_off150_r0s1 <= ~_GEN_21 ? _GEN_16[150] : _GEN_22[118];
-      ref_tmp124_sroa_0_0_off359_r0s1 <= ~_GEN_21 ? _GEN_16[359] : _GEN_22[327];
-    end
-    if (_GEN_1)
-      parity_r0s2__61 <=
-        ^{ref_tmp124_sroa_0_0_off359_r0s1,
-          ^_GEN_197,
-          ^_GEN_107,
-          ^_GEN_104,
-          ^_GEN_149,
-          ^_GEN_196};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off165_r0s1 <= ~_GEN_21 ? _GEN_16[165] : _GEN_22[133];
-      ref_tmp124_sroa_0_0_off230_r0s1 <= ~_GEN_21 ? _GEN_16[230] : _GEN_31[0];
-      ref_tmp124_sroa_0_0_off295_r0s1 <= ~_GEN_21 ? _GEN_16[295] : _GEN_22[263];
-      ref_tmp124_sroa_0_0_off205_r0s1 <= ~_GEN_21 ? _GEN_16[205] : _GEN_22[173];
-      ref_tmp124_sroa_0_0_off190_r0s1 <= ~_GEN_21 ? _GEN_16[190] : _GEN_22[158];
-      ref_tmp124_sroa_0_0_off360_r0s1 <= ~_GEN_21 ? _GEN_16[360] : _GEN_22[328];
-    end
-    if (_GEN_1)
-      parity_r0s2__62 <=
-        ^{ref_tmp124_sroa_0_0_off360_r0s1,
-          ^_GEN_114,
-          ^_GEN_198,
-          ^_GEN_202,
-          ^_GEN_201,
-          ^_GEN_200};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off231_r0s1 <= ~_GEN_21 ? _GEN_16[231] : _GEN_31[1];
-      ref_tmp124_sroa_0_0_off296_r0s1 <= ~_GEN_21 ? _GEN_16[296] : _GEN_22[264];
-      ref_tmp124_sroa_0_0_off206_r0s1 <= ~_GEN_21 ? _GEN_16[206] : _GEN_22[174];
-      ref_tmp124_sroa_0_0_off361_r0s1 <= ~_GEN_21 ? _GEN_16[361] : _GEN_22[329];
-    end
-    if (_GEN_1)
-      parity_r0s2__63 <=
-        ^{ref_tmp124_sroa_0_0_off361_r0s1,
-          ^_GEN_58,
-          ^_GEN_113,
-          ^_GEN_110,
-          ^_GEN_205,
-          ^_GEN_204};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off233_r0s1 <= ~_GEN_21 ? _GEN_16[233] : _GEN_31[3];
-      ref_tmp124_sroa_0_0_off298_r0s1 <= ~_GEN_21 ? _GEN_16[298] : _GEN_22[266];
-      ref_tmp124_sroa_0_0_off363_r0s1 <= ~_GEN_21 ? _GEN_16[363] : _GEN_22[331];
-    end
-    if (_GEN_1)
-      parity_r0s2__64 <=
-        ^{ref_tmp124_sroa_0_0_off363_r0s1,
-          ^_GEN_66,
-          ^_GEN_119,
-          ^_GEN_116,
-          ^_GEN_154,
-          ^_GEN_207};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off79_r0s1 <= ~_GEN_21 ? _GEN_16[79] : _GEN_22[47];
-      ref_tmp124_sroa_0_0_off234_r0s1 <= ~_GEN_21 ? _GEN_16[234] : _GEN_31[4];
-      ref_tmp124_sroa_0_0_off144_r0s1 <= ~_GEN_21 ? _GEN_16[144] : _GEN_22[112];
-      ref_tmp124_sroa_0_0_off299_r0s1 <= ~_GEN_21 ? _GEN_16[299] : _GEN_22[267];
-      ref_tmp124_sroa_0_0_off54_r0s1 <= ~_GEN_21 ? _GEN_16[54] : _GEN_36[22];
-      ref_tmp124_sroa_0_0_off209_r0s1 <= ~_GEN_21 ? _GEN_16[209] : _GEN_22[177];
-      ref_tmp124_sroa_0_0_off364_r0s1 <= ~_GEN_21 ? _GEN_16[364] : _GEN_22[332];
-    end
-    if (_GEN_1)
-      parity_r0s2__65 <=
-        ^{ref_tmp124_sroa_0_0_off364_r0s1,
-          ^_GEN_74,
-          ^_GEN_125,
-          ^_GEN_122,
-          ^_GEN_212,
-          ^_GEN_211};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off26_r0s1 <= ~_GEN_21 & _GEN_16[26];
-      ref_tmp124_sroa_0_0_off235_r0s1 <= ~_GEN_21 ? _GEN_16[235] : _GEN_31[5];
-      ref_tmp124_sroa_0_0_off91_r0s1 <= ~_GEN_21 ? _GEN_16[91] : _GEN_22[59];
-      ref_tmp124_sroa_0_0_off300_r0s1 <= ~_GEN_21 ? _GEN_16[300] : _GEN_22[268];
-      ref_tmp124_sroa_0_0_off156_r0s1 <= ~_GEN_21 ? _GEN_16[156] : _GEN_22[124];
-      ref_tmp124_sroa_0_0_off365_r0s1 <= ~_GEN_21 ? _GEN_16[365] : _GEN_22[333];
-    end
-    if (_GEN_1)
-      parity_r0s2__66 <=
-        ^{ref_tmp124_sroa_0_0_off365_r0s1,
-          ^_GEN_216,
-          ^_GEN_131,
-          ^_GEN_128,
+        ^{ref_tmp123_sroa_0_0_off378_r0s1,
+          ^_GEN_126,
           ^_GEN_158,
-          ^_GEN_215};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off237_r0s1 <= ~_GEN_21 ? _GEN_16[237] : _GEN_31[7];
-      ref_tmp124_sroa_0_0_off93_r0s1 <= ~_GEN_21 ? _GEN_16[93] : _GEN_22[61];
-      ref_tmp124_sroa_0_0_off302_r0s1 <= ~_GEN_21 ? _GEN_16[302] : _GEN_22[270];
-      ref_tmp124_sroa_0_0_off158_r0s1 <= ~_GEN_21 ? _GEN_16[158] : _GEN_22[126];
-      ref_tmp124_sroa_0_0_off367_r0s1 <= ~_GEN_21 ? _GEN_16[367] : _GEN_22[335];
-    end
-    if (_GEN_1)
-      parity_r0s2__67 <=
-        ^{ref_tmp124_sroa_0_0_off367_r0s1,
-          ^_GEN_220,
-          ^_GEN_173,
-          ^_GEN_184,
-          ^_GEN_170,
-          ^_GEN_219};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off213_r0s1 <= ~_GEN_21 ? _GEN_16[213] : _GEN_22[181];
-      ref_tmp124_sroa_0_0_off198_r0s1 <= ~_GEN_21 ? _GEN_16[198] : _GEN_22[166];
-      ref_tmp124_sroa_0_0_off159_r0s1 <= ~_GEN_21 ? _GEN_16[159] : _GEN_22[127];
-      ref_tmp124_sroa_0_0_off368_r0s1 <= ~_GEN_21 ? _GEN_16[368] : _GEN_22[336];
-    end
-    if (_GEN_1)
-      parity_r0s2__68 <=
-        ^{ref_tmp124_sroa_0_0_off368_r0s1,
-          ^_GEN_223,
-          ^_GEN_38,
-          ^_GEN_222,
-          ^_GEN_221,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off218_r0s1 <= ~_GEN_21 ? _GEN_16[218] : _GEN_22[186];
-      ref_tmp124_sroa_0_0_off113_r0s1 <= ~_GEN_21 ? _GEN_16[113] : _GEN_29[1];
-      ref_tmp124_sroa_0_0_off178_r0s1 <= ~_GEN_21 ? _GEN_16[178] : _GEN_22[146];
-      ref_tmp124_sroa_0_0_off373_r0s1 <= ~_GEN_21 ? _GEN_16[373] : _GEN_22[341];
-    end
-    if (_GEN_1)
-      parity_r0s2__69 <=
-        ^{ref_tmp124_sroa_0_0_off373_r0s1,
-          ^_GEN_107,
-          ^_GEN_226,
-          ^_GEN_193,
-          ^_GEN_224,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off374_r0s1 <= ~_GEN_21 ? _GEN_16[374] : _GEN_22[342];
-    if (_GEN_1)
-      parity_r0s2__70 <=
-        ^{ref_tmp124_sroa_0_0_off374_r0s1,
-          ^_GEN_198,
-          ^_GEN_62,
-          ^_GEN_149,
-          ^_GEN_176,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off375_r0s1 <= ~_GEN_21 ? _GEN_16[375] : _GEN_22[343];
-    if (_GEN_1)
-      parity_r0s2__71 <=
-        ^{ref_tmp124_sroa_0_0_off375_r0s1,
-          ^_GEN_113,
-          ^_GEN_70,
-          ^_GEN_201,
-          ^_GEN_178,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off221_r0s1 <= ~_GEN_21 ? _GEN_16[221] : _GEN_22[189];
-      ref_tmp124_sroa_0_0_off181_r0s1 <= ~_GEN_21 ? _GEN_16[181] : _GEN_22[149];
-      ref_tmp124_sroa_0_0_off37_r0s1 <= ~_GEN_21 ? _GEN_16[37] : _GEN_36[5];
-      ref_tmp124_sroa_0_0_off102_r0s1 <= ~_GEN_21 ? _GEN_16[102] : _GEN_22[70];
-      ref_tmp124_sroa_0_0_off167_r0s1 <= ~_GEN_21 ? _GEN_16[167] : _GEN_22[135];
-      ref_tmp124_sroa_0_0_off376_r0s1 <= ~_GEN_21 ? _GEN_16[376] : _GEN_22[344];
-    end
-    if (_GEN_1)
-      parity_r0s2__72 <=
-        ^{ref_tmp124_sroa_0_0_off376_r0s1,
-          ^_GEN_230,
-          ^_GEN_228,
-          ^_GEN_205,
-          ^_GEN_227,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off223_r0s1 <= ~_GEN_21 ? _GEN_16[223] : _GEN_22[191];
-      ref_tmp124_sroa_0_0_off378_r0s1 <= ~_GEN_21 ? _GEN_16[378] : _GEN_22[346];
-    end
-    if (_GEN_1)
-      parity_r0s2__73 <=
-        ^{ref_tmp124_sroa_0_0_off378_r0s1,
-          ^_GEN_125,
-          ^_GEN_157,
-          ^_GEN_154,
-          ^_GEN_231,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off380_r0s1 <= ~_GEN_21 ? _GEN_16[380] : _GEN_22[348];
-    if (_GEN_1)
-      parity_r0s2__74 <=
-        ^{ref_tmp124_sroa_0_0_off380_r0s1,
-          ^_GEN_168,
-          ^_GEN_86,
-          ^_GEN_158,
-          ^_GEN_185,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off381_r0s1 <= ~_GEN_21 ? _GEN_16[381] : _GEN_22[349];
-    if (_GEN_1)
-      parity_r0s2__75 <=
-        ^{ref_tmp124_sroa_0_0_off381_r0s1,
-          ^_GEN_173,
-          ^_GEN_167,
-          ^_GEN_164,
-          ^_GEN_187,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off227_r0s1 <= ~_GEN_21 & _GEN_16[227];
-      ref_tmp124_sroa_0_0_off382_r0s1 <= ~_GEN_21 ? _GEN_16[382] : _GEN_22[350];
-    end
-    if (_GEN_1)
-      parity_r0s2__76 <=
-        ^{ref_tmp124_sroa_0_0_off382_r0s1,
-          ^_GEN_38,
-          ^_GEN_93,
-          ^_GEN_170,
+          ^_GEN_155,
           ^_GEN_232,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off383_r0s1 <= ~_GEN_21 ? _GEN_16[383] : _GEN_22[351];
-    if (_GEN_1)
-      parity_r0s2__77 <=
-        ^{ref_tmp124_sroa_0_0_off383_r0s1,
-          ^_GEN_46,
-          ^_GEN_100,
-          ^_GEN_221,
-          ^_GEN_190,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off215_r0s1 <= ~_GEN_21 ? _GEN_16[215] : _GEN_22[183];
-      ref_tmp124_sroa_0_0_off385_r0s1 <= ~_GEN_21 ? _GEN_16[385] : _GEN_22[353];
-    end
-    if (_GEN_1)
-      parity_r0s2__78 <=
-        ^{ref_tmp124_sroa_0_0_off385_r0s1,
-          ^_GEN_145,
-          ^_GEN_202,
-          ^_GEN_233,
-          ^_GEN_199,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off216_r0s1 <= ~_GEN_21 ? _GEN_16[216] : _GEN_22[184];
-      ref_tmp124_sroa_0_0_off386_r0s1 <= ~_GEN_21 ? _GEN_16[386] : _GEN_22[354];
-    end
-    if (_GEN_1)
-      parity_r0s2__79 <=
-        ^{ref_tmp124_sroa_0_0_off386_r0s1,
-          ^_GEN_54,
-          ^_GEN_110,
-          ^_GEN_234,
-          ^_GEN_203,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off62_r0s1 <= ~_GEN_21 ? _GEN_16[62] : _GEN_36[30];
-      ref_tmp124_sroa_0_0_off232_r0s1 <= ~_GEN_21 ? _GEN_16[232] : _GEN_31[2];
-      ref_tmp124_sroa_0_0_off217_r0s1 <= ~_GEN_21 ? _GEN_16[217] : _GEN_22[185];
-      ref_tmp124_sroa_0_0_off127_r0s1 <= ~_GEN_21 ? _GEN_16[127] : _GEN_22[55];
-      ref_tmp124_sroa_0_0_off192_r0s1 <= ~_GEN_21 ? _GEN_16[192] : _GEN_22[160];
-      ref_tmp124_sroa_0_0_off387_r0s1 <= ~_GEN_21 ? _GEN_16[387] : _GEN_22[355];
-    end
-    if (_GEN_1)
-      parity_r0s2__80 <=
-        ^{ref_tmp124_sroa_0_0_off387_r0s1,
-          ^_GEN_226,
-          ^_GEN_238,
-          ^_GEN_236,
-          ^_GEN_235,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off388_r0s1 <= ~_GEN_21 ? _GEN_16[388] : _GEN_22[356];
-    if (_GEN_1)
-      parity_r0s2__81 <=
-        ^{ref_tmp124_sroa_0_0_off388_r0s1,
-          ^_GEN_62,
-          ^_GEN_116,
-          ^_GEN_224,
-          ^_GEN_206,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off392_r0s1 <= ~_GEN_21 ? _GEN_16[392] : _GEN_22[360];
-    if (_GEN_1)
-      parity_r0s2__82 <=
-        ^{ref_tmp124_sroa_0_0_off392_r0s1,
-          ^_GEN_157,
-          ^_GEN_184,
-          ^_GEN_182,
-          ^_GEN_217,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off224_r0s1 <= ~_GEN_21 & _GEN_16[224];
-      ref_tmp124_sroa_0_0_off199_r0s1 <= ~_GEN_21 ? _GEN_16[199] : _GEN_22[167];
-      ref_tmp124_sroa_0_0_off394_r0s1 <= ~_GEN_21 ? _GEN_16[394] : _GEN_22[362];
-    end
-    if (_GEN_1)
-      parity_r0s2__83 <=
-        ^{ref_tmp124_sroa_0_0_off394_r0s1,
-          ^_GEN_86,
-          ^_GEN_240,
-          ^_GEN_239,
-          ^_GEN_49,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off240_r0s1 <= ~_GEN_21 ? _GEN_16[240] : _GEN_31[10];
-      ref_tmp124_sroa_0_0_off395_r0s1 <= ~_GEN_21 ? _GEN_16[395] : _GEN_22[363];
-    end
-    if (_GEN_1)
-      parity_r0s2__84 <=
-        ^{ref_tmp124_sroa_0_0_off395_r0s1,
-          ^_GEN_167,
-          ^_GEN_135,
-          ^_GEN_185,
-          ^_GEN_241,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off243_r0s1 <= ~_GEN_21 & _GEN_16[243];
-      ref_tmp124_sroa_0_0_off398_r0s1 <= ~_GEN_21 ? _GEN_16[398] : _GEN_22[366];
-    end
-    if (_GEN_1)
-      parity_r0s2__85 <=
-        ^{ref_tmp124_sroa_0_0_off398_r0s1,
-          ^_GEN_104,
-          ^_GEN_193,
-          ^_GEN_190,
-          ^_GEN_242,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off399_r0s1 <= ~_GEN_21 ? _GEN_16[399] : _GEN_22[367];
-    if (_GEN_1)
-      parity_r0s2__86 <=
-        ^{ref_tmp124_sroa_0_0_off399_r0s1,
-          ^_GEN_202,
-          ^_GEN_149,
-          ^_GEN_194,
-          ^_GEN_65,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off207_r0s1 <= ~_GEN_21 ? _GEN_16[207] : _GEN_22[175];
-      ref_tmp124_sroa_0_0_off402_r0s1 <= ~_GEN_21 ? _GEN_16[402] : _GEN_22[370];
-    end
-    if (_GEN_1)
-      parity_r0s2__87 <=
-        ^{ref_tmp124_sroa_0_0_off402_r0s1,
-          ^_GEN_116,
-          ^_GEN_243,
-          ^_GEN_235,
-          ^_GEN_81,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off119_r0s1 <= ~_GEN_21 & _GEN_16[119];
-      ref_tmp124_sroa_0_0_off184_r0s1 <= ~_GEN_21 ? _GEN_16[184] : _GEN_22[152];
-      ref_tmp124_sroa_0_0_off249_r0s1 <= ~_GEN_21 & _GEN_16[249];
-      ref_tmp124_sroa_0_0_off404_r0s1 <= ~_GEN_21 ? _GEN_16[404] : _GEN_22[372];
-    end
-    if (_GEN_1)
-      parity_r0s2__88 <=
-        ^{ref_tmp124_sroa_0_0_off404_r0s1,
-          ^_GEN_128,
-          ^_GEN_212,
-          ^_GEN_209,
-          ^_GEN_246,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off251_r0s1 <= ~_GEN_21 & _GEN_16[251];
-      ref_tmp124_sroa_0_0_off236_r0s1 <= ~_GEN_21 ? _GEN_16[236] : _GEN_31[6];
-      ref_tmp124_sroa_0_0_off406_r0s1 <= ~_GEN_21 ? _GEN_16[406] : _GEN_22[374];
-    end
-    if (_GEN_1)
-      parity_r0s2__89 <=
-        ^{ref_tmp124_sroa_0_0_off406_r0s1,
-          ^_GEN_184,
-          ^_GEN_164,
-          ^_GEN_248,
-          ^_GEN_247,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off408_r0s1 <= ~_GEN_21 ? _GEN_16[408] : _GEN_22[376];
-    if (_GEN_1)
-      parity_r0s2__90 <=
-        ^{ref_tmp124_sroa_0_0_off408_r0s1,
-          ^_GEN_240,
-          ^_GEN_221,
-          ^_GEN_41,
-          ^_GEN_101,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off241_r0s1 <= ~_GEN_21 & _GEN_16[241];
-      ref_tmp124_sroa_0_0_off411_r0s1 <= ~_GEN_21 ? _GEN_16[411] : _GEN_22[379];
-    end
-    if (_GEN_1)
-      parity_r0s2__91 <=
-        ^{ref_tmp124_sroa_0_0_off411_r0s1,
-          ^_GEN_147,
-          ^_GEN_234,
-          ^_GEN_249,
-          ^_GEN_112,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off257_r0s1 <= ~_GEN_21 & _GEN_16[257];
-      ref_tmp124_sroa_0_0_off412_r0s1 <= ~_GEN_21 ? _GEN_16[412] : _GEN_22[380];
-    end
-    if (_GEN_1)
-      parity_r0s2__92 <=
-        ^{ref_tmp124_sroa_0_0_off412_r0s1,
-          ^_GEN_193,
-          ^_GEN_236,
-          ^_GEN_57,
-          ^_GEN_250,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off264_r0s1 <= ~_GEN_21 & _GEN_16[264];
-      ref_tmp124_sroa_0_0_off419_r0s1 <= ~_GEN_21 ? _GEN_16[419] : _GEN_22[387];
-    end
-    if (_GEN_1)
-      parity_r0s2__93 <=
-        ^{ref_tmp124_sroa_0_0_off419_r0s1,
-          ^_GEN_158,
-          ^_GEN_239,
-          ^_GEN_246,
-          ^_GEN_251,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off420_r0s1 <= ~_GEN_21 ? _GEN_16[420] : _GEN_22[388];
-    if (_GEN_1)
-      parity_r0s2__94 <=
-        ^{ref_tmp124_sroa_0_0_off420_r0s1,
-          ^_GEN_164,
-          ^_GEN_185,
-          ^_GEN_88,
-          ^_GEN_136,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off424_r0s1 <= ~_GEN_21 ? _GEN_16[424] : _GEN_22[392];
-    if (_GEN_1)
-      parity_r0s2__95 <=
-        ^{ref_tmp124_sroa_0_0_off424_r0s1,
-          ^_GEN_233,
-          ^_GEN_194,
-          ^_GEN_106,
-          ^_GEN_150,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off270_r0s1 <= ~_GEN_21 & _GEN_16[270];
-      ref_tmp124_sroa_0_0_off255_r0s1 <= ~_GEN_21 & _GEN_16[255];
-      ref_tmp124_sroa_0_0_off425_r0s1 <= ~_GEN_21 ? _GEN_16[425] : _GEN_22[393];
-    end
-    if (_GEN_1)
-      parity_r0s2__96 <=
-        ^{ref_tmp124_sroa_0_0_off425_r0s1,
-          ^_GEN_234,
-          ^_GEN_199,
-          ^_GEN_253,
-          ^_GEN_252,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off428_r0s1 <= ~_GEN_21 ? _GEN_16[428] : _GEN_22[396];
-    if (_GEN_1)
-      parity_r0s2__97 <=
-        ^{ref_tmp124_sroa_0_0_off428_r0s1,
-          ^_GEN_176,
-          ^_GEN_206,
-          ^_GEN_118,
-          ^_GEN_156,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off430_r0s1 <= ~_GEN_21 ? _GEN_16[430] : _GEN_22[398];
-    if (_GEN_1)
-      parity_r0s2__98 <=
-        ^{ref_tmp124_sroa_0_0_off430_r0s1,
-          ^_GEN_227,
-          ^_GEN_213,
-          ^_GEN_130,
-          ^_GEN_160,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off262_r0s1 <= ~_GEN_21 & _GEN_16[262];
-      ref_tmp124_sroa_0_0_off432_r0s1 <= ~_GEN_21 ? _GEN_16[432] : _GEN_22[400];
-    end
-    if (_GEN_1)
-      parity_r0s2__99 <=
-        ^{ref_tmp124_sroa_0_0_off432_r0s1,
-          ^_GEN_231,
-          ^_GEN_217,
-          ^_GEN_254,
-          ^_GEN_172,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off278_r0s1 <= ~_GEN_21 & _GEN_16[278];
-      ref_tmp124_sroa_0_0_off263_r0s1 <= ~_GEN_21 & _GEN_16[263];
-      ref_tmp124_sroa_0_0_off433_r0s1 <= ~_GEN_21 ? _GEN_16[433] : _GEN_22[401];
-    end
-    if (_GEN_1)
-      parity_r0s2__100 <=
-        ^{ref_tmp124_sroa_0_0_off433_r0s1,
-          ^_GEN_239,
-          ^_GEN_41,
-          ^_GEN_256,
-          ^_GEN_255,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off434_r0s1 <= ~_GEN_21 ? _GEN_16[434] : _GEN_22[402];
-    if (_GEN_1)
-      parity_r0s2__101 <=
-        ^{ref_tmp124_sroa_0_0_off434_r0s1,
-          ^_GEN_185,
-          ^_GEN_49,
-          ^_GEN_251,
-          ^_GEN_175,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off282_r0s1 <= ~_GEN_21 & _GEN_16[282];
-      ref_tmp124_sroa_0_0_off437_r0s1 <= ~_GEN_21 ? _GEN_16[437] : _GEN_22[405];
-    end
-    if (_GEN_1)
-      parity_r0s2__102 <=
-        ^{ref_tmp124_sroa_0_0_off437_r0s1,
-          ^_GEN_190,
-          ^_GEN_57,
-          ^_GEN_148,
-          ^_GEN_257,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off286_r0s1 <= ~_GEN_21 & _GEN_16[286];
-      ref_tmp124_sroa_0_0_off271_r0s1 <= ~_GEN_21 & _GEN_16[271];
-      ref_tmp124_sroa_0_0_off246_r0s1 <= ~_GEN_21 & _GEN_16[246];
-      ref_tmp124_sroa_0_0_off441_r0s1 <= ~_GEN_21 ? _GEN_16[441] : _GEN_22[409];
-    end
-    if (_GEN_1)
-      parity_r0s2__103 <=
-        ^{ref_tmp124_sroa_0_0_off441_r0s1,
-          ^_GEN_235,
-          ^_GEN_260,
-          ^_GEN_259,
-          ^_GEN_258,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off272_r0s1 <= ~_GEN_21 & _GEN_16[272];
-      ref_tmp124_sroa_0_0_off442_r0s1 <= ~_GEN_21 ? _GEN_16[442] : _GEN_22[410];
-    end
-    if (_GEN_1)
-      parity_r0s2__104 <=
-        ^{ref_tmp124_sroa_0_0_off442_r0s1,
-          ^_GEN_206,
-          ^_GEN_81,
-          ^_GEN_261,
-          ^_GEN_183,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off288_r0s1 <= ~_GEN_21 ? _GEN_16[288] : _GEN_22[256];
-      ref_tmp124_sroa_0_0_off248_r0s1 <= ~_GEN_21 & _GEN_16[248];
-      ref_tmp124_sroa_0_0_off443_r0s1 <= ~_GEN_21 ? _GEN_16[443] : _GEN_22[411];
-    end
-    if (_GEN_1)
-      parity_r0s2__105 <=
-        ^{ref_tmp124_sroa_0_0_off443_r0s1,
-          ^_GEN_209,
-          ^_GEN_263,
-          ^_GEN_156,
-          ^_GEN_262,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off289_r0s1 <= ~_GEN_21 ? _GEN_16[289] : _GEN_22[257];
-      ref_tmp124_sroa_0_0_off274_r0s1 <= ~_GEN_21 & _GEN_16[274];
-      ref_tmp124_sroa_0_0_off444_r0s1 <= ~_GEN_21 ? _GEN_16[444] : _GEN_22[412];
-    end
-    if (_GEN_1)
-      parity_r0s2__106 <=
-        ^{ref_tmp124_sroa_0_0_off444_r0s1,
-          ^_GEN_213,
-          ^_GEN_246,
-          ^_GEN_265,
-          ^_GEN_264,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off446_r0s1 <= ~_GEN_21 ? _GEN_16[446] : _GEN_22[414];
-    if (_GEN_1)
-      parity_r0s2__107 <=
-        ^{ref_tmp124_sroa_0_0_off446_r0s1,
-          ^_GEN_217,
-          ^_GEN_247,
-          ^_GEN_166,
-          ^_GEN_188,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off292_r0s1 <= ~_GEN_21 ? _GEN_16[292] : _GEN_22[260];
-      ref_tmp124_sroa_0_0_off447_r0s1 <= ~_GEN_21 ? _GEN_16[447] : _GEN_22[415];
-    end
-    if (_GEN_1)
-      parity_r0s2__108 <=
-        ^{ref_tmp124_sroa_0_0_off447_r0s1,
-          ^_GEN_41,
-          ^_GEN_96,
-          ^_GEN_172,
-          ^_GEN_266,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off448_r0s1 <= ~_GEN_21 & _GEN_16[448];
-    if (_GEN_1)
-      parity_r0s2__109 <=
-        ^{ref_tmp124_sroa_0_0_off448_r0s1,
-          ^_GEN_49,
-          ^_GEN_101,
-          ^_GEN_255,
-          ^_GEN_192,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off280_r0s1 <= ~_GEN_21 & _GEN_16[280];
-      ref_tmp124_sroa_0_0_off450_r0s1 <= ~_GEN_21 & _GEN_16[450];
-    end
-    if (_GEN_1)
-      parity_r0s2__110 <=
-        ^{ref_tmp124_sroa_0_0_off450_r0s1,
-          ^_GEN_249,
-          ^_GEN_253,
-          ^_GEN_267,
-          ^_GEN_200,
-          1'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off283_r0s1 <= ~_GEN_21 & _GEN_16[283];
-      ref_tmp124_sroa_0_0_off453_r0s1 <= ~_GEN_21 & _GEN_16[453];
-    end
-    if (_GEN_1)
-      parity_r0s2__111 <=
-        ^{ref_tmp124_sroa_0_0_off453_r0s1,
-          ^_GEN_65,
-          ^_GEN_118,
-          ^_GEN_268,
-          ^_GEN_207,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off458_r0s1 <= ~_GEN_21 & _GEN_16[458];
-    if (_GEN_1)
-      parity_r0s2__112 <=
-        ^{ref_tmp124_sroa_0_0_off458_r0s1, ^_GEN_246, ^_GEN_256, ^_GEN_262, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off459_r0s1 <= ~_GEN_21 & _GEN_16[459];
-    if (_GEN_1)
-      parity_r0s2__113 <=
-        ^{ref_tmp124_sroa_0_0_off459_r0s1, ^_GEN_88, ^_GEN_251, ^_GEN_264, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off461_r0s1 <= ~_GEN_21 & _GEN_16[461];
-    if (_GEN_1)
-      parity_r0s2__114 <=
-        ^{ref_tmp124_sroa_0_0_off461_r0s1, ^_GEN_96, ^_GEN_144, ^_GEN_188, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off464_r0s1 <= ~_GEN_21 & _GEN_16[464];
-    if (_GEN_1)
-      parity_r0s2__115 <=
-        ^{ref_tmp124_sroa_0_0_off464_r0s1, ^_GEN_253, ^_GEN_150, ^_GEN_196, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off465_r0s1 <= ~_GEN_21 & _GEN_16[465];
-    if (_GEN_1)
-      parity_r0s2__116 <=
-        ^{ref_tmp124_sroa_0_0_off465_r0s1, ^_GEN_112, ^_GEN_252, ^_GEN_200, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off466_r0s1 <= ~_GEN_21 & _GEN_16[466];
-    if (_GEN_1)
-      parity_r0s2__117 <=
-        ^{ref_tmp124_sroa_0_0_off466_r0s1, ^_GEN_250, ^_GEN_259, ^_GEN_204, 2'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off297_r0s1 <= ~_GEN_21 ? _GEN_16[297] : _GEN_22[265];
-      ref_tmp124_sroa_0_0_off467_r0s1 <= ~_GEN_21 & _GEN_16[467];
-    end
-    if (_GEN_1)
-      parity_r0s2__118 <=
-        ^{ref_tmp124_sroa_0_0_off467_r0s1, ^_GEN_118, ^_GEN_261, ^_GEN_269, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off469_r0s1 <= ~_GEN_21 & _GEN_16[469];
-    if (_GEN_1)
-      parity_r0s2__119 <=
-        ^{ref_tmp124_sroa_0_0_off469_r0s1, ^_GEN_130, ^_GEN_265, ^_GEN_211, 2'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off196_r0s1 <= ~_GEN_21 ? _GEN_16[196] : _GEN_22[164];
-      ref_tmp124_sroa_0_0_off261_r0s1 <= ~_GEN_21 & _GEN_16[261];
-      ref_tmp124_sroa_0_0_off470_r0s1 <= ~_GEN_21 & _GEN_16[470];
-    end
-    if (_GEN_1)
-      parity_r0s2__120 <=
-        ^{ref_tmp124_sroa_0_0_off470_r0s1, ^_GEN_271, ^_GEN_160, ^_GEN_215, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off475_r0s1 <= ~_GEN_21 & _GEN_16[475];
-    if (_GEN_1)
-      parity_r0s2__121 <= ^{ref_tmp124_sroa_0_0_off475_r0s1, ^_GEN_144, ^_GEN_267, 3'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off281_r0s1 <= ~_GEN_21 & _GEN_16[281];
-      ref_tmp124_sroa_0_0_off476_r0s1 <= ~_GEN_21 & _GEN_16[476];
-    end
-    if (_GEN_1)
-      parity_r0s2__122 <= ^{ref_tmp124_sroa_0_0_off476_r0s1, ^_GEN_148, ^_GEN_272, 3'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off268_r0s1 <= ~_GEN_21 & _GEN_16[268];
-      ref_tmp124_sroa_0_0_off477_r0s1 <= ~_GEN_21 & _GEN_16[477];
-    end
-    if (_GEN_1)
-      parity_r0s2__123 <= ^{ref_tmp124_sroa_0_0_off477_r0s1, ^_GEN_273, ^_GEN_257, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off481_r0s1 <= ~_GEN_21 ? _GEN_16[481] : _GEN_33[1];
-    if (_GEN_1)
-      parity_r0s2__124 <= ^{ref_tmp124_sroa_0_0_off481_r0s1, ^_GEN_261, ^_GEN_258, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off482_r0s1 <= ~_GEN_21 ? _GEN_16[482] : _GEN_33[2];
-    if (_GEN_1)
-      parity_r0s2__125 <= ^{ref_tmp124_sroa_0_0_off482_r0s1, ^_GEN_156, ^_GEN_183, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off484_r0s1 <= ~_GEN_21 ? _GEN_16[484] : _GEN_33[4];
-    if (_GEN_1)
-      parity_r0s2__126 <= ^{ref_tmp124_sroa_0_0_off484_r0s1, ^_GEN_160, ^_GEN_264, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off485_r0s1 <= ~_GEN_21 ? _GEN_16[485] : _GEN_33[5];
-    if (_GEN_1)
-      parity_r0s2__127 <= ^{ref_tmp124_sroa_0_0_off485_r0s1, ^_GEN_166, ^_GEN_186, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off486_r0s1 <= ~_GEN_21 ? _GEN_16[486] : _GEN_33[6];
-    if (_GEN_1)
-      parity_r0s2__128 <= ^{ref_tmp124_sroa_0_0_off486_r0s1, ^_GEN_172, ^_GEN_188, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off487_r0s1 <= ~_GEN_21 ? _GEN_16[487] : _GEN_33[7];
-    if (_GEN_1)
-      parity_r0s2__129 <= ^{ref_tmp124_sroa_0_0_off487_r0s1, ^_GEN_255, ^_GEN_266, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off489_r0s1 <= ~_GEN_21 ? _GEN_16[489] : _GEN_35[1];
-    if (_GEN_1)
-      parity_r0s2__130 <= ^{ref_tmp124_sroa_0_0_off489_r0s1, ^_GEN_267, ^_GEN_196, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off491_r0s1 <= ~_GEN_21 & _GEN_16[491];
-    if (_GEN_1)
-      parity_r0s2__131 <= ^{ref_tmp124_sroa_0_0_off491_r0s1, ^_GEN_257, ^_GEN_204, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off494_r0s1 <= ~_GEN_21 & _GEN_16[494];
-    if (_GEN_1)
-      parity_r0s2__132 <= ^{ref_tmp124_sroa_0_0_off494_r0s1, ^_GEN_180, ^_GEN_211, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off495_r0s1 <= ~_GEN_21 & _GEN_16[495];
-    if (_GEN_1)
-      parity_r0s2__133 <= ^{ref_tmp124_sroa_0_0_off495_r0s1, ^_GEN_258, ^_GEN_215, 3'h0};
-    if (_GEN_2) begin
-      ref_tmp124_sroa_0_0_off301_r0s1 <= ~_GEN_21 ? _GEN_16[301] : _GEN_22[269];
-      ref_tmp124_sroa_0_0_off496_r0s1 <= ~_GEN_21 ? _GEN_16[496] : _GEN_22[464];
-    end
-    if (_GEN_1)
-      parity_r0s2__134 <= ^{ref_tmp124_sroa_0_0_off496_r0s1, ^_GEN_183, ^_GEN_274, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off500_r0s1 <= ~_GEN_21 ? _GEN_16[500] : _GEN_22[468];
-    if (_GEN_1)
-      parity_r0s2__135 <= ^{ref_tmp124_sroa_0_0_off500_r0s1, ^_GEN_188, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off503_r0s1 <= ~_GEN_21 ? _GEN_16[503] : _GEN_22[471];
-    if (_GEN_1)
-      parity_r0s2__136 <= ^{ref_tmp124_sroa_0_0_off503_r0s1, ^_GEN_196, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off504_r0s1 <= ~_GEN_21 & _GEN_16[504];
-    if (_GEN_1)
-      parity_r0s2__137 <= ^{ref_tmp124_sroa_0_0_off504_r0s1, ^_GEN_200, 4'h0};
-    if (_GEN_2)
-      field_r0s1__15 <= ~_GEN_21 & _GEN_16[505];
-    if (_GEN_1)
-      parity_r0s2__138 <= ^{field_r0s1__15, ^_GEN_204, 4'h0};
-    if (_GEN_2)
-      field_r0s1__16 <= ~_GEN_21 & _GEN_16[506];
-    if (_GEN_1)
-      parity_r0s2__139 <= ^{field_r0s1__16, ^_GEN_269, 4'h0};
-    if (_GEN_2)
-      field_r0s1__17 <= ~_GEN_21 & _GEN_16[507];
-    if (_GEN_1)
-      parity_r0s2__140 <= ^{field_r0s1__17, ^_GEN_207, 4'h0};
-    if (_GEN_2)
-      field_r0s1__18 <= ~_GEN_21 & _GEN_16[508];
-    if (_GEN_1)
-      parity_r0s2__141 <= ^{field_r0s1__18, ^_GEN_211, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off305_r0s1 <= ~_GEN_21 ? _GEN_16[305] : _GEN_22[273];
-    if (_GEN_1)
-      parity_r0s2__142 <=
-        ^{ref_tmp124_sroa_0_0_off305_r0s1,
-          ^_GEN_143,
-          ^_GEN_108,
-          ^_GEN_134,
-          ^_GEN_197,
-          ^_GEN_241};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off308_r0s1 <= ~_GEN_21 ? _GEN_16[308] : _GEN_22[276];
-    if (_GEN_1)
-      parity_r0s2__143 <=
-        ^{ref_tmp124_sroa_0_0_off308_r0s1,
-          ^_GEN_105,
-          ^_GEN_225,
-          ^_GEN_191,
-          ^_GEN_120,
-          ^_GEN_242};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off311_r0s1 <= ~_GEN_21 ? _GEN_16[311] : _GEN_22[279];
-    if (_GEN_1)
-      parity_r0s2__144 <=
-        ^{ref_tmp124_sroa_0_0_off311_r0s1,
-          ^_GEN_229,
-          ^_GEN_132,
-          ^_GEN_181,
-          ^_GEN_216,
-          ^_GEN_260};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off313_r0s1 <= ~_GEN_21 ? _GEN_16[313] : _GEN_22[281];
-    if (_GEN_1)
-      parity_r0s2__145 <=
-        ^{ref_tmp124_sroa_0_0_off313_r0s1,
-          ^_GEN_123,
-          ^_GEN_155,
-          ^_GEN_153,
-          ^_GEN_220,
-          ^_GEN_263};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off316_r0s1 <= ~_GEN_21 ? _GEN_16[316] : _GEN_22[284];
-    if (_GEN_1)
-      parity_r0s2__146 <=
-        ^{ref_tmp124_sroa_0_0_off316_r0s1,
-          ^_GEN_171,
-          ^_GEN_138,
-          ^_GEN_163,
-          ^_GEN_146,
-          ^_GEN_247};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off320_r0s1 <= ~_GEN_21 ? _GEN_16[320] : _GEN_22[288];
-    if (_GEN_1)
-      parity_r0s2__147 <=
-        ^{ref_tmp124_sroa_0_0_off320_r0s1,
-          ^_GEN_142,
-          ^_GEN_151,
-          ^_GEN_197,
-          ^_GEN_198,
-          ^_GEN_253};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off322_r0s1 <= ~_GEN_21 ? _GEN_16[322] : _GEN_22[290];
-    if (_GEN_1)
-      parity_r0s2__148 <=
-        ^{ref_tmp124_sroa_0_0_off322_r0s1,
-          ^_GEN_225,
-          ^_GEN_237,
-          ^_GEN_58,
-          ^_GEN_230,
-          ^_GEN_250};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off326_r0s1 <= ~_GEN_21 ? _GEN_16[326] : _GEN_22[294];
-    if (_GEN_1)
-      parity_r0s2__149 <=
-        ^{ref_tmp124_sroa_0_0_off326_r0s1,
-          ^_GEN_77,
-          ^_GEN_161,
-          ^_GEN_216,
-          ^_GEN_168,
-          ^_GEN_271};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off333_r0s1 <= ~_GEN_21 ? _GEN_16[333] : _GEN_22[301];
-    if (_GEN_1)
-      parity_r0s2__150 <=
-        ^{ref_tmp124_sroa_0_0_off333_r0s1,
-          ^_GEN_103,
-          ^_GEN_191,
-          ^_GEN_102,
-          ^_GEN_226,
-          ^_GEN_273};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off335_r0s1 <= ~_GEN_21 ? _GEN_16[335] : _GEN_22[303];
-    if (_GEN_1)
-      parity_r0s2__151 <=
-        ^{ref_tmp124_sroa_0_0_off335_r0s1,
-          ^_GEN_109,
-          ^_GEN_75,
-          ^_GEN_198,
-          ^_GEN_70,
-          ^_GEN_252};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off339_r0s1 <= ~_GEN_21 ? _GEN_16[339] : _GEN_22[307];
-    if (_GEN_1)
-      parity_r0s2__152 <=
-        ^{ref_tmp124_sroa_0_0_off339_r0s1,
-          ^_GEN_127,
-          ^_GEN_210,
-          ^_GEN_125,
-          ^_GEN_245,
-          ^_GEN_265};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off343_r0s1 <= ~_GEN_21 ? _GEN_16[343] : _GEN_22[311];
-    if (_GEN_1)
-      parity_r0s2__153 <=
-        ^{ref_tmp124_sroa_0_0_off343_r0s1,
-          ^_GEN_51,
-          ^_GEN_42,
-          ^_GEN_38,
-          ^_GEN_100,
-          ^_GEN_255};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off345_r0s1 <= ~_GEN_21 ? _GEN_16[345] : _GEN_22[313];
-    if (_GEN_1)
-      parity_r0s2__154 <=
-        ^{ref_tmp124_sroa_0_0_off345_r0s1,
-          ^_GEN_140,
-          ^_GEN_197,
-          ^_GEN_137,
-          ^_GEN_202,
-          ^_GEN_267};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off351_r0s1 <= ~_GEN_21 ? _GEN_16[351] : _GEN_22[319];
-    if (_GEN_1)
-      parity_r0s2__155 <=
-        ^{ref_tmp124_sroa_0_0_off351_r0s1,
-          ^_GEN_83,
-          ^_GEN_216,
-          ^_GEN_228,
-          ^_GEN_270,
-          ^_GEN_258};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off353_r0s1 <= ~_GEN_21 ? _GEN_16[353] : _GEN_22[321];
-    if (_GEN_1)
-      parity_r0s2__156 <=
-        ^{ref_tmp124_sroa_0_0_off353_r0s1,
-          ^_GEN_210,
-          ^_GEN_220,
-          ^_GEN_157,
-          ^_GEN_222,
-          ^_GEN_262};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off357_r0s1 <= ~_GEN_21 ? _GEN_16[357] : _GEN_22[325];
-    if (_GEN_1)
-      parity_r0s2__157 <=
-        ^{ref_tmp124_sroa_0_0_off357_r0s1,
-          ^_GEN_42,
-          ^_GEN_97,
-          ^_GEN_93,
-          ^_GEN_147,
-          ^_GEN_266};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off362_r0s1 <= ~_GEN_21 ? _GEN_16[362] : _GEN_22[330];
-    if (_GEN_1)
-      parity_r0s2__158 <=
-        ^{ref_tmp124_sroa_0_0_off362_r0s1,
-          ^_GEN_120,
-          ^_GEN_230,
-          ^_GEN_238,
-          ^_GEN_243,
-          ^_GEN_269};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off366_r0s1 <= ~_GEN_21 ? _GEN_16[366] : _GEN_22[334];
-    if (_GEN_1)
-      parity_r0s2__159 <=
-        ^{ref_tmp124_sroa_0_0_off366_r0s1,
-          ^_GEN_82,
-          ^_GEN_168,
-          ^_GEN_270,
-          ^_GEN_164,
-          ^_GEN_274};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off369_r0s1 <= ~_GEN_21 ? _GEN_16[369] : _GEN_22[337];
-    if (_GEN_1)
-      parity_r0s2__160 <=
-        ^{ref_tmp124_sroa_0_0_off369_r0s1,
-          ^_GEN_89,
-          ^_GEN_46,
-          ^_GEN_240,
-          ^_GEN_174,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off377_r0s1 <= ~_GEN_21 ? _GEN_16[377] : _GEN_22[345];
-    if (_GEN_1)
-      parity_r0s2__161 <=
-        ^{ref_tmp124_sroa_0_0_off377_r0s1,
-          ^_GEN_119,
-          ^_GEN_78,
-          ^_GEN_243,
-          ^_GEN_182,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off379_r0s1 <= ~_GEN_21 ? _GEN_16[379] : _GEN_22[347];
-    if (_GEN_1)
-      parity_r0s2__162 <=
-        ^{ref_tmp124_sroa_0_0_off379_r0s1,
-          ^_GEN_131,
-          ^_GEN_245,
-          ^_GEN_212,
-          ^_GEN_239,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off384_r0s1 <= ~_GEN_21 ? _GEN_16[384] : _GEN_22[352];
-    if (_GEN_1)
-      parity_r0s2__163 <=
-        ^{ref_tmp124_sroa_0_0_off384_r0s1,
-          ^_GEN_137,
-          ^_GEN_104,
-          ^_GEN_174,
-          ^_GEN_194,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off389_r0s1 <= ~_GEN_21 ? _GEN_16[389] : _GEN_22[357];
-    if (_GEN_1)
-      parity_r0s2__164 <=
-        ^{ref_tmp124_sroa_0_0_off389_r0s1,
-          ^_GEN_70,
-          ^_GEN_122,
-          ^_GEN_176,
-          ^_GEN_209,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off393_r0s1 <= ~_GEN_21 ? _GEN_16[393] : _GEN_22[361];
-    if (_GEN_1)
-      parity_r0s2__165 <=
-        ^{ref_tmp124_sroa_0_0_off393_r0s1,
-          ^_GEN_245,
-          ^_GEN_222,
-          ^_GEN_231,
-          ^_GEN_41,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off396_r0s1 <= ~_GEN_21 ? _GEN_16[396] : _GEN_22[364];
-    if (_GEN_1)
-      parity_r0s2__166 <=
-        ^{ref_tmp124_sroa_0_0_off396_r0s1,
-          ^_GEN_93,
-          ^_GEN_141,
-          ^_GEN_187,
-          ^_GEN_249,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off400_r0s1 <= ~_GEN_21 ? _GEN_16[400] : _GEN_22[368];
-    if (_GEN_1)
-      parity_r0s2__167 <=
-        ^{ref_tmp124_sroa_0_0_off400_r0s1,
-          ^_GEN_110,
-          ^_GEN_201,
-          ^_GEN_199,
-          ^_GEN_73,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off403_r0s1 <= ~_GEN_21 ? _GEN_16[403] : _GEN_22[371];
-    if (_GEN_1)
-      parity_r0s2__168 <=
-        ^{ref_tmp124_sroa_0_0_off403_r0s1,
-          ^_GEN_122,
-          ^_GEN_154,
-          ^_GEN_206,
-          ^_GEN_263,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off405_r0s1 <= ~_GEN_21 ? _GEN_16[405] : _GEN_22[373];
-    if (_GEN_1)
-      parity_r0s2__169 <=
-        ^{ref_tmp124_sroa_0_0_off405_r0s1,
-          ^_GEN_270,
-          ^_GEN_158,
-          ^_GEN_213,
-          ^_GEN_88,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off407_r0s1 <= ~_GEN_21 ? _GEN_16[407] : _GEN_22[375];
-    if (_GEN_1)
-      parity_r0s2__170 <=
-        ^{ref_tmp124_sroa_0_0_off407_r0s1,
-          ^_GEN_222,
-          ^_GEN_170,
-          ^_GEN_217,
-          ^_GEN_96,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off409_r0s1 <= ~_GEN_21 ? _GEN_16[409] : _GEN_22[377];
-    if (_GEN_1)
-      parity_r0s2__171 <=
-        ^{ref_tmp124_sroa_0_0_off409_r0s1,
-          ^_GEN_135,
-          ^_GEN_174,
-          ^_GEN_49,
-          ^_GEN_106,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off413_r0s1 <= ~_GEN_21 ? _GEN_16[413] : _GEN_22[381];
-    if (_GEN_1)
-      parity_r0s2__172 <=
-        ^{ref_tmp124_sroa_0_0_off413_r0s1,
-          ^_GEN_149,
-          ^_GEN_224,
-          ^_GEN_242,
-          ^_GEN_118,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off421_r0s1 <= ~_GEN_21 ? _GEN_16[421] : _GEN_22[389];
-    if (_GEN_1)
-      parity_r0s2__173 <=
-        ^{ref_tmp124_sroa_0_0_off421_r0s1,
-          ^_GEN_170,
-          ^_GEN_187,
-          ^_GEN_247,
-          ^_GEN_144,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off426_r0s1 <= ~_GEN_21 ? _GEN_16[426] : _GEN_22[394];
-    if (_GEN_1)
-      parity_r0s2__174 <=
-        ^{ref_tmp124_sroa_0_0_off426_r0s1,
-          ^_GEN_236,
-          ^_GEN_203,
-          ^_GEN_112,
-          ^_GEN_259,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off429_r0s1 <= ~_GEN_21 ? _GEN_16[429] : _GEN_22[397];
-    if (_GEN_1)
-      parity_r0s2__175 <=
-        ^{ref_tmp124_sroa_0_0_off429_r0s1,
-          ^_GEN_178,
-          ^_GEN_209,
-          ^_GEN_124,
-          ^_GEN_265,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off431_r0s1 <= ~_GEN_21 ? _GEN_16[431] : _GEN_22[399];
-    if (_GEN_1)
-      parity_r0s2__176 <=
-        ^{ref_tmp124_sroa_0_0_off431_r0s1,
-          ^_GEN_182,
-          ^_GEN_248,
-          ^_GEN_271,
-          ^_GEN_166,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off435_r0s1 <= ~_GEN_21 ? _GEN_16[435] : _GEN_22[403];
-    if (_GEN_1)
-      parity_r0s2__177 <=
-        ^{ref_tmp124_sroa_0_0_off435_r0s1,
-          ^_GEN_187,
-          ^_GEN_241,
-          ^_GEN_136,
-          ^_GEN_267,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off438_r0s1 <= ~_GEN_21 ? _GEN_16[438] : _GEN_22[406];
-    if (_GEN_1)
-      parity_r0s2__178 <=
-        ^{ref_tmp124_sroa_0_0_off438_r0s1,
-          ^_GEN_194,
-          ^_GEN_242,
-          ^_GEN_273,
-          ^_GEN_268,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off445_r0s1 <= ~_GEN_21 ? _GEN_16[445] : _GEN_22[413];
-    if (_GEN_1)
-      parity_r0s2__179 <=
-        ^{ref_tmp124_sroa_0_0_off445_r0s1,
-          ^_GEN_248,
-          ^_GEN_88,
-          ^_GEN_160,
+      ref_tmp123_sroa_0_0_off380_r0s1 <= ~_GEN_21 ? _GEN_16[380] : _GEN_22[348];
+    if (_GEN_1)
+      parity_r0s2__42 <=
+        ^{ref_tmp123_sroa_0_0_off380_r0s1,
+          ^_GEN_169,
+          ^_GEN_87,
+          ^_GEN_159,
           ^_GEN_186,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off449_r0s1 <= ~_GEN_21 & _GEN_16[449];
+      ref_tmp123_sroa_0_0_off381_r0s1 <= ~_GEN_21 ? _GEN_16[381] : _GEN_22[349];
     if (_GEN_1)
-      parity_r0s2__180 <=
-        ^{ref_tmp124_sroa_0_0_off449_r0s1,
-          ^_GEN_241,
-          ^_GEN_106,
-          ^_GEN_175,
-          ^_GEN_196,
+      parity_r0s2__43 <=
+        ^{ref_tmp123_sroa_0_0_off381_r0s1,
+          ^_GEN_174,
+          ^_GEN_168,
+          ^_GEN_165,
+          ^_GEN_188,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off227_r0s1 <= ~_GEN_21 & _GEN_16[227];
+      ref_tmp123_sroa_0_0_off382_r0s1 <= ~_GEN_21 ? _GEN_16[382] : _GEN_22[350];
+    end
+    if (_GEN_1)
+      parity_r0s2__44 <=
+        ^{ref_tmp123_sroa_0_0_off382_r0s1,
+          ^_GEN_39,
+          ^_GEN_94,
+          ^_GEN_171,
+          ^_GEN_233,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off451_r0s1 <= ~_GEN_21 & _GEN_16[451];
+      ref_tmp123_sroa_0_0_off383_r0s1 <= ~_GEN_21 ? _GEN_16[383] : _GEN_22[351];
     if (_GEN_1)
-      parity_r0s2__181 <=
-        ^{ref_tmp124_sroa_0_0_off451_r0s1,
-          ^_GEN_57,
-          ^_GEN_112,
-          ^_GEN_272,
+      parity_r0s2__45 <=
+        ^{ref_tmp123_sroa_0_0_off383_r0s1,
+          ^_GEN_47,
+          ^_GEN_101,
+          ^_GEN_222,
+          ^_GEN_191,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off215_r0s1 <= ~_GEN_21 ? _GEN_16[215] : _GEN_22[183];
+      ref_tmp123_sroa_0_0_off385_r0s1 <= ~_GEN_21 ? _GEN_16[385] : _GEN_22[353];
+    end
+    if (_GEN_1)
+      parity_r0s2__46 <=
+        ^{ref_tmp123_sroa_0_0_off385_r0s1,
+          ^_GEN_146,
+          ^_GEN_203,
+          ^_GEN_234,
+          ^_GEN_200,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off216_r0s1 <= ~_GEN_21 ? _GEN_16[216] : _GEN_22[184];
+      ref_tmp123_sroa_0_0_off386_r0s1 <= ~_GEN_21 ? _GEN_16[386] : _GEN_22[354];
+    end
+    if (_GEN_1)
+      parity_r0s2__47 <=
+        ^{ref_tmp123_sroa_0_0_off386_r0s1,
+          ^_GEN_55,
+          ^_GEN_111,
+          ^_GEN_235,
           ^_GEN_204,
           1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off454_r0s1 <= ~_GEN_21 & _GEN_16[454];
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off62_r0s1 <= ~_GEN_21 ? _GEN_16[62] : _GEN_37[30];
+      ref_tmp123_sroa_0_0_off232_r0s1 <= ~_GEN_21 ? _GEN_16[232] : _GEN_31[2];
+      ref_tmp123_sroa_0_0_off217_r0s1 <= ~_GEN_21 ? _GEN_16[217] : _GEN_22[185];
+      ref_tmp123_sroa_0_0_off127_r0s1 <= ~_GEN_21 ? _GEN_16[127] : _GEN_22[55];
+      ref_tmp123_sroa_0_0_off192_r0s1 <= ~_GEN_21 ? _GEN_16[192] : _GEN_22[160];
+      ref_tmp123_sroa_0_0_off387_r0s1 <= ~_GEN_21 ? _GEN_16[387] : _GEN_22[355];
+    end
     if (_GEN_1)
-      parity_r0s2__182 <=
-        ^{ref_tmp124_sroa_0_0_off454_r0s1,
-          ^_GEN_73,
-          ^_GEN_124,
-          ^_GEN_177,
-          ^_GEN_211,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off460_r0s1 <= ~_GEN_21 & _GEN_16[460];
-    if (_GEN_1)
-      parity_r0s2__183 <=
-        ^{ref_tmp124_sroa_0_0_off460_r0s1, ^_GEN_247, ^_GEN_136, ^_GEN_186, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off462_r0s1 <= ~_GEN_21 & _GEN_16[462];
-    if (_GEN_1)
-      parity_r0s2__184 <=
-        ^{ref_tmp124_sroa_0_0_off462_r0s1, ^_GEN_101, ^_GEN_148, ^_GEN_266, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off468_r0s1 <= ~_GEN_21 & _GEN_16[468];
-    if (_GEN_1)
-      parity_r0s2__185 <=
-        ^{ref_tmp124_sroa_0_0_off468_r0s1, ^_GEN_124, ^_GEN_156, ^_GEN_207, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off471_r0s1 <= ~_GEN_21 & _GEN_16[471];
-    if (_GEN_1)
-      parity_r0s2__186 <=
-        ^{ref_tmp124_sroa_0_0_off471_r0s1, ^_GEN_254, ^_GEN_166, ^_GEN_274, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off478_r0s1 <= ~_GEN_21 & _GEN_16[478];
-    if (_GEN_1)
-      parity_r0s2__187 <= ^{ref_tmp124_sroa_0_0_off478_r0s1, ^_GEN_150, ^_GEN_268, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off483_r0s1 <= ~_GEN_21 ? _GEN_16[483] : _GEN_33[3];
-    if (_GEN_1)
-      parity_r0s2__188 <= ^{ref_tmp124_sroa_0_0_off483_r0s1, ^_GEN_265, ^_GEN_262, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off488_r0s1 <= ~_GEN_21 ? _GEN_16[488] : _GEN_35[0];
-    if (_GEN_1)
-      parity_r0s2__189 <= ^{ref_tmp124_sroa_0_0_off488_r0s1, ^_GEN_175, ^_GEN_192, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off490_r0s1 <= ~_GEN_21 ? _GEN_16[490] : _GEN_35[2];
-    if (_GEN_1)
-      parity_r0s2__190 <= ^{ref_tmp124_sroa_0_0_off490_r0s1, ^_GEN_272, ^_GEN_200, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off492_r0s1 <= ~_GEN_21 & _GEN_16[492];
-    if (_GEN_1)
-      parity_r0s2__191 <= ^{ref_tmp124_sroa_0_0_off492_r0s1, ^_GEN_268, ^_GEN_269, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off497_r0s1 <= ~_GEN_21 ? _GEN_16[497] : _GEN_22[465];
-    if (_GEN_1)
-      parity_r0s2__192 <= ^{ref_tmp124_sroa_0_0_off497_r0s1, ^_GEN_262, ^_GEN_219, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off501_r0s1 <= ~_GEN_21 ? _GEN_16[501] : _GEN_22[469];
-    if (_GEN_1)
-      parity_r0s2__193 <= ^{ref_tmp124_sroa_0_0_off501_r0s1, ^_GEN_266, 4'h0};
-    if (_GEN_2)
-      field_r0s1__19 <= ~_GEN_21 & _GEN_16[509];
-    if (_GEN_1)
-      parity_r0s2__194 <= ^{field_r0s1__19, ^_GEN_215, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off306_r0s1 <= ~_GEN_21 ? _GEN_16[306] : _GEN_22[274];
-    if (_GEN_1)
-      parity_r0s2__195 <=
-        ^{ref_tmp124_sroa_0_0_off306_r0s1,
-          ^_GEN_94,
-          ^_GEN_142,
-          ^_GEN_140,
-          ^_GEN_114,
-          ^_GEN_249};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off314_r0s1 <= ~_GEN_21 ? _GEN_16[314] : _GEN_22[282];
-    if (_GEN_1)
-      parity_r0s2__196 <=
-        ^{ref_tmp124_sroa_0_0_off314_r0s1,
-          ^_GEN_129,
-          ^_GEN_244,
-          ^_GEN_210,
-          ^_GEN_223,
-          ^_GEN_246};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off327_r0s1 <= ~_GEN_21 ? _GEN_16[327] : _GEN_22[295];
-    if (_GEN_1)
-      parity_r0s2__197 <=
-        ^{ref_tmp124_sroa_0_0_off327_r0s1,
-          ^_GEN_155,
-          ^_GEN_169,
-          ^_GEN_82,
-          ^_GEN_173,
-          ^_GEN_254};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off336_r0s1 <= ~_GEN_21 ? _GEN_16[336] : _GEN_22[304];
-    if (_GEN_1)
-      parity_r0s2__198 <=
-        ^{ref_tmp124_sroa_0_0_off336_r0s1,
-          ^_GEN_237,
-          ^_GEN_181,
-          ^_GEN_113,
-          ^_GEN_228,
-          ^_GEN_259};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off346_r0s1 <= ~_GEN_21 ? _GEN_16[346] : _GEN_22[314];
-    if (_GEN_1)
-      parity_r0s2__199 <=
-        ^{ref_tmp124_sroa_0_0_off346_r0s1,
-          ^_GEN_59,
-          ^_GEN_114,
-          ^_GEN_145,
-          ^_GEN_110,
-          ^_GEN_272};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off354_r0s1 <= ~_GEN_21 ? _GEN_16[354] : _GEN_22[322];
-    if (_GEN_1)
-      parity_r0s2__200 <=
-        ^{ref_tmp124_sroa_0_0_off354_r0s1,
-          ^_GEN_90,
-          ^_GEN_223,
-          ^_GEN_245,
-          ^_GEN_240,
-          ^_GEN_264};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off370_r0s1 <= ~_GEN_21 ? _GEN_16[370] : _GEN_22[338];
-    if (_GEN_1)
-      parity_r0s2__201 <=
-        ^{ref_tmp124_sroa_0_0_off370_r0s1,
-          ^_GEN_146,
-          ^_GEN_137,
-          ^_GEN_135,
-          ^_GEN_233,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off390_r0s1 <= ~_GEN_21 ? _GEN_16[390] : _GEN_22[358];
-    if (_GEN_1)
-      parity_r0s2__202 <=
-        ^{ref_tmp124_sroa_0_0_off390_r0s1,
-          ^_GEN_228,
-          ^_GEN_128,
-          ^_GEN_178,
-          ^_GEN_213,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off397_r0s1 <= ~_GEN_21 ? _GEN_16[397] : _GEN_22[365];
-    if (_GEN_1)
-      parity_r0s2__203 <=
-        ^{ref_tmp124_sroa_0_0_off397_r0s1,
-          ^_GEN_100,
-          ^_GEN_147,
-          ^_GEN_232,
-          ^_GEN_57,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off401_r0s1 <= ~_GEN_21 ? _GEN_16[401] : _GEN_22[369];
-    if (_GEN_1)
-      parity_r0s2__204 <=
-        ^{ref_tmp124_sroa_0_0_off401_r0s1,
-          ^_GEN_238,
-          ^_GEN_205,
-          ^_GEN_203,
-          ^_GEN_260,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off410_r0s1 <= ~_GEN_21 ? _GEN_16[410] : _GEN_22[378];
-    if (_GEN_1)
-      parity_r0s2__205 <=
-        ^{ref_tmp124_sroa_0_0_off410_r0s1,
-          ^_GEN_141,
-          ^_GEN_233,
-          ^_GEN_241,
-          ^_GEN_253,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off414_r0s1 <= ~_GEN_21 ? _GEN_16[414] : _GEN_22[382];
-    if (_GEN_1)
-      parity_r0s2__206 <=
-        ^{ref_tmp124_sroa_0_0_off414_r0s1,
-          ^_GEN_201,
-          ^_GEN_176,
-          ^_GEN_65,
-          ^_GEN_124,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off422_r0s1 <= ~_GEN_21 ? _GEN_16[422] : _GEN_22[390];
-    if (_GEN_1)
-      parity_r0s2__207 <=
-        ^{ref_tmp124_sroa_0_0_off422_r0s1,
-          ^_GEN_221,
-          ^_GEN_232,
-          ^_GEN_96,
-          ^_GEN_148,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off427_r0s1 <= ~_GEN_21 ? _GEN_16[427] : _GEN_22[395];
-    if (_GEN_1)
-      parity_r0s2__208 <=
-        ^{ref_tmp124_sroa_0_0_off427_r0s1,
-          ^_GEN_224,
-          ^_GEN_235,
-          ^_GEN_250,
-          ^_GEN_261,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off436_r0s1 <= ~_GEN_21 ? _GEN_16[436] : _GEN_22[404];
-    if (_GEN_1)
-      parity_r0s2__209 <=
-        ^{ref_tmp124_sroa_0_0_off436_r0s1,
-          ^_GEN_232,
-          ^_GEN_249,
-          ^_GEN_144,
-          ^_GEN_272,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off439_r0s1 <= ~_GEN_21 ? _GEN_16[439] : _GEN_22[407];
-    if (_GEN_1)
-      parity_r0s2__210 <=
-        ^{ref_tmp124_sroa_0_0_off439_r0s1,
-          ^_GEN_199,
-          ^_GEN_65,
-          ^_GEN_150,
-          ^_GEN_177,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off452_r0s1 <= ~_GEN_21 & _GEN_16[452];
-    if (_GEN_1)
-      parity_r0s2__211 <=
-        ^{ref_tmp124_sroa_0_0_off452_r0s1,
-          ^_GEN_242,
-          ^_GEN_250,
-          ^_GEN_257,
-          ^_GEN_269,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off455_r0s1 <= ~_GEN_21 & _GEN_16[455];
-    if (_GEN_1)
-      parity_r0s2__212 <=
-        ^{ref_tmp124_sroa_0_0_off455_r0s1,
-          ^_GEN_260,
-          ^_GEN_130,
-          ^_GEN_180,
-          ^_GEN_215,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off463_r0s1 <= ~_GEN_21 & _GEN_16[463];
-    if (_GEN_1)
-      parity_r0s2__213 <=
-        ^{ref_tmp124_sroa_0_0_off463_r0s1, ^_GEN_106, ^_GEN_273, ^_GEN_192, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off472_r0s1 <= ~_GEN_21 & _GEN_16[472];
-    if (_GEN_1)
-      parity_r0s2__214 <=
-        ^{ref_tmp124_sroa_0_0_off472_r0s1, ^_GEN_256, ^_GEN_172, ^_GEN_219, 2'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off479_r0s1 <= ~_GEN_21 & _GEN_16[479];
-    if (_GEN_1)
-      parity_r0s2__215 <= ^{ref_tmp124_sroa_0_0_off479_r0s1, ^_GEN_252, ^_GEN_177, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off493_r0s1 <= ~_GEN_21 & _GEN_16[493];
-    if (_GEN_1)
-      parity_r0s2__216 <= ^{ref_tmp124_sroa_0_0_off493_r0s1, ^_GEN_177, ^_GEN_207, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off498_r0s1 <= ~_GEN_21 ? _GEN_16[498] : _GEN_22[466];
-    if (_GEN_1)
-      parity_r0s2__217 <= ^{ref_tmp124_sroa_0_0_off498_r0s1, ^_GEN_264, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off502_r0s1 <= ~_GEN_21 ? _GEN_16[502] : _GEN_22[470];
-    if (_GEN_1)
-      parity_r0s2__218 <= ^{ref_tmp124_sroa_0_0_off502_r0s1, ^_GEN_192, 4'h0};
-    if (_GEN_2)
-      field_r0s1__20 <= ~_GEN_21 & _GEN_16[510];
-    if (_GEN_1)
-      parity_r0s2__219 <= ^{field_r0s1__20, ^_GEN_274, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off328_r0s1 <= ~_GEN_21 ? _GEN_16[328] : _GEN_22[296];
-    if (_GEN_1)
-      parity_r0s2__220 <=
-        ^{ref_tmp124_sroa_0_0_off328_r0s1,
-          ^_GEN_244,
-          ^_GEN_43,
-          ^_GEN_220,
-          ^_GEN_38,
-          ^_GEN_256};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off337_r0s1 <= ~_GEN_21 ? _GEN_16[337] : _GEN_22[305];
-    if (_GEN_1)
-      parity_r0s2__221 <=
-        ^{ref_tmp124_sroa_0_0_off337_r0s1,
-          ^_GEN_115,
-          ^_GEN_83,
-          ^_GEN_230,
-          ^_GEN_78,
-          ^_GEN_261};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off347_r0s1 <= ~_GEN_21 ? _GEN_16[347] : _GEN_22[315];
-    if (_GEN_1)
-      parity_r0s2__222 <=
-        ^{ref_tmp124_sroa_0_0_off347_r0s1,
-          ^_GEN_191,
-          ^_GEN_58,
-          ^_GEN_54,
-          ^_GEN_238,
-          ^_GEN_257};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off371_r0s1 <= ~_GEN_21 ? _GEN_16[371] : _GEN_22[339];
-    if (_GEN_1)
-      parity_r0s2__223 <=
-        ^{ref_tmp124_sroa_0_0_off371_r0s1,
-          ^_GEN_97,
-          ^_GEN_145,
-          ^_GEN_141,
-          ^_GEN_234,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off391_r0s1 <= ~_GEN_21 ? _GEN_16[391] : _GEN_22[359];
-    if (_GEN_1)
-      parity_r0s2__224 <=
-        ^{ref_tmp124_sroa_0_0_off391_r0s1,
-          ^_GEN_78,
-          ^_GEN_270,
+      parity_r0s2__48 <=
+        ^{ref_tmp123_sroa_0_0_off387_r0s1,
           ^_GEN_227,
-          ^_GEN_248,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off415_r0s1 <= ~_GEN_21 ? _GEN_16[415] : _GEN_22[383];
-    if (_GEN_1)
-      parity_r0s2__225 <=
-        ^{ref_tmp124_sroa_0_0_off415_r0s1,
-          ^_GEN_205,
-          ^_GEN_178,
-          ^_GEN_73,
-          ^_GEN_130,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off423_r0s1 <= ~_GEN_21 ? _GEN_16[423] : _GEN_22[391];
-    if (_GEN_1)
-      parity_r0s2__226 <=
-        ^{ref_tmp124_sroa_0_0_off423_r0s1,
-          ^_GEN_174,
-          ^_GEN_190,
-          ^_GEN_101,
-          ^_GEN_273,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off440_r0s1 <= ~_GEN_21 ? _GEN_16[440] : _GEN_22[408];
-    if (_GEN_1)
-      parity_r0s2__227 <=
-        ^{ref_tmp124_sroa_0_0_off440_r0s1,
-          ^_GEN_203,
-          ^_GEN_73,
-          ^_GEN_252,
-          ^_GEN_180,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off456_r0s1 <= ~_GEN_21 & _GEN_16[456];
-    if (_GEN_1)
-      parity_r0s2__228 <=
-        ^{ref_tmp124_sroa_0_0_off456_r0s1,
-          ^_GEN_81,
-          ^_GEN_271,
-          ^_GEN_258,
-          ^_GEN_274,
-          1'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off473_r0s1 <= ~_GEN_21 & _GEN_16[473];
-    if (_GEN_1)
-      parity_r0s2__229 <= ^{ref_tmp124_sroa_0_0_off473_r0s1, ^_GEN_251, ^_GEN_255, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off480_r0s1 <= ~_GEN_21 ? _GEN_16[480] : _GEN_33[0];
-    if (_GEN_1)
-      parity_r0s2__230 <= ^{ref_tmp124_sroa_0_0_off480_r0s1, ^_GEN_259, ^_GEN_180, 3'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off499_r0s1 <= ~_GEN_21 ? _GEN_16[499] : _GEN_22[467];
-    if (_GEN_1)
-      parity_r0s2__231 <= ^{ref_tmp124_sroa_0_0_off499_r0s1, ^_GEN_186, 4'h0};
-    if (_GEN_2)
-      and_r0s1 <= ~_GEN_21 & _GEN_16[511];
-    if (_GEN_1)
-      parity_r0s2__232 <= ^{and_r0s1, ^_GEN_219, 4'h0};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off329_r0s1 <= ~_GEN_21 ? _GEN_16[329] : _GEN_22[297];
-    if (_GEN_1)
-      parity_r0s2__233 <=
-        ^{ref_tmp124_sroa_0_0_off329_r0s1,
-          ^_GEN_85,
-          ^_GEN_51,
-          ^_GEN_223,
-          ^_GEN_46,
-          ^_GEN_251};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off348_r0s1 <= ~_GEN_21 ? _GEN_16[348] : _GEN_22[316];
-    if (_GEN_1)
-      parity_r0s2__234 <=
-        ^{ref_tmp124_sroa_0_0_off348_r0s1,
-          ^_GEN_67,
-          ^_GEN_120,
-          ^_GEN_226,
-          ^_GEN_116,
-          ^_GEN_268};
-    if (_GEN_2)
-      ref_tmp124_sroa_0_0_off372_r0s1 <= ~_GEN_21 ? _GEN_16[372] : _GEN_22[340];
-    if (_GEN_1)
-      parity_r0s2__235 <=
-        ^{ref_tmp124_sroa_0_0_off372_r0s1,
-          ^_GEN_102,
-          ^_GEN_54,
-          ^_GEN_147,
+          ^_GEN_239,
+          ^_GEN_237,
           ^_GEN_236,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off416_r0s1 <= ~_GEN_21 ? _GEN_16[416] : _GEN_22[384];
+      ref_tmp123_sroa_0_0_off388_r0s1 <= ~_GEN_21 ? _GEN_16[388] : _GEN_22[356];
     if (_GEN_1)
-      parity_r0s2__236 <=
-        ^{ref_tmp124_sroa_0_0_off416_r0s1,
-          ^_GEN_243,
-          ^_GEN_227,
-          ^_GEN_260,
-          ^_GEN_271,
+      parity_r0s2__49 <=
+        ^{ref_tmp123_sroa_0_0_off388_r0s1,
+          ^_GEN_63,
+          ^_GEN_117,
+          ^_GEN_225,
+          ^_GEN_207,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off457_r0s1 <= ~_GEN_21 & _GEN_16[457];
+      ref_tmp123_sroa_0_0_off392_r0s1 <= ~_GEN_21 ? _GEN_16[392] : _GEN_22[360];
     if (_GEN_1)
-      parity_r0s2__237 <=
-        ^{ref_tmp124_sroa_0_0_off457_r0s1,
-          ^_GEN_263,
-          ^_GEN_254,
+      parity_r0s2__50 <=
+        ^{ref_tmp123_sroa_0_0_off392_r0s1,
+          ^_GEN_158,
+          ^_GEN_185,
           ^_GEN_183,
-          ^_GEN_219,
+          ^_GEN_218,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off224_r0s1 <= ~_GEN_21 & _GEN_16[224];
+      ref_tmp123_sroa_0_0_off199_r0s1 <= ~_GEN_21 ? _GEN_16[199] : _GEN_22[167];
+      ref_tmp123_sroa_0_0_off394_r0s1 <= ~_GEN_21 ? _GEN_16[394] : _GEN_22[362];
+    end
+    if (_GEN_1)
+      parity_r0s2__51 <=
+        ^{ref_tmp123_sroa_0_0_off394_r0s1,
+          ^_GEN_87,
+          ^_GEN_241,
+          ^_GEN_240,
+          ^_GEN_50,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off240_r0s1 <= ~_GEN_21 ? _GEN_16[240] : _GEN_31[10];
+      ref_tmp123_sroa_0_0_off395_r0s1 <= ~_GEN_21 ? _GEN_16[395] : _GEN_22[363];
+    end
+    if (_GEN_1)
+      parity_r0s2__52 <=
+        ^{ref_tmp123_sroa_0_0_off395_r0s1,
+          ^_GEN_168,
+          ^_GEN_136,
+          ^_GEN_186,
+          ^_GEN_242,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off243_r0s1 <= ~_GEN_21 & _GEN_16[243];
+      ref_tmp123_sroa_0_0_off398_r0s1 <= ~_GEN_21 ? _GEN_16[398] : _GEN_22[366];
+    end
+    if (_GEN_1)
+      parity_r0s2__53 <=
+        ^{ref_tmp123_sroa_0_0_off398_r0s1,
+          ^_GEN_105,
+          ^_GEN_194,
+          ^_GEN_191,
+          ^_GEN_243,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off474_r0s1 <= ~_GEN_21 & _GEN_16[474];
+      ref_tmp123_sroa_0_0_off399_r0s1 <= ~_GEN_21 ? _GEN_16[399] : _GEN_22[367];
     if (_GEN_1)
-      parity_r0s2__238 <= ^{ref_tmp124_sroa_0_0_off474_r0s1, ^_GEN_136, ^_GEN_175, 3'h0};
+      parity_r0s2__54 <=
+        ^{ref_tmp123_sroa_0_0_off399_r0s1,
+          ^_GEN_203,
+          ^_GEN_150,
+          ^_GEN_195,
+          ^_GEN_66,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off207_r0s1 <= ~_GEN_21 ? _GEN_16[207] : _GEN_22[175];
+      ref_tmp123_sroa_0_0_off402_r0s1 <= ~_GEN_21 ? _GEN_16[402] : _GEN_22[370];
+    end
+    if (_GEN_1)
+      parity_r0s2__55 <=
+        ^{ref_tmp123_sroa_0_0_off402_r0s1,
+          ^_GEN_117,
+          ^_GEN_244,
+          ^_GEN_236,
+          ^_GEN_82,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off119_r0s1 <= ~_GEN_21 & _GEN_16[119];
+      ref_tmp123_sroa_0_0_off184_r0s1 <= ~_GEN_21 ? _GEN_16[184] : _GEN_22[152];
+      ref_tmp123_sroa_0_0_off249_r0s1 <= ~_GEN_21 & _GEN_16[249];
+      ref_tmp123_sroa_0_0_off404_r0s1 <= ~_GEN_21 ? _GEN_16[404] : _GEN_22[372];
+    end
+    if (_GEN_1)
+      parity_r0s2__56 <=
+        ^{ref_tmp123_sroa_0_0_off404_r0s1,
+          ^_GEN_129,
+          ^_GEN_213,
+          ^_GEN_210,
+          ^_GEN_247,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off251_r0s1 <= ~_GEN_21 & _GEN_16[251];
+      ref_tmp123_sroa_0_0_off236_r0s1 <= ~_GEN_21 ? _GEN_16[236] : _GEN_31[6];
+      ref_tmp123_sroa_0_0_off406_r0s1 <= ~_GEN_21 ? _GEN_16[406] : _GEN_22[374];
+    end
+    if (_GEN_1)
+      parity_r0s2__57 <=
+        ^{ref_tmp123_sroa_0_0_off406_r0s1,
+          ^_GEN_185,
+          ^_GEN_165,
+          ^_GEN_249,
+          ^_GEN_248,
+          1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off417_r0s1 <= ~_GEN_21 ? _GEN_16[417] : _GEN_22[385];
+      ref_tmp123_sroa_0_0_off408_r0s1 <= ~_GEN_21 ? _GEN_16[408] : _GEN_22[376];
     if (_GEN_1)
-      parity_r0s2__239 <=
-        ^{ref_tmp124_sroa_0_0_off417_r0s1,
-          ^_GEN_154,
-          ^_GEN_182,
-          ^_GEN_81,
+      parity_r0s2__58 <=
+        ^{ref_tmp123_sroa_0_0_off408_r0s1,
+          ^_GEN_241,
+          ^_GEN_222,
+          ^_GEN_42,
+          ^_GEN_102,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off241_r0s1 <= ~_GEN_21 & _GEN_16[241];
+      ref_tmp123_sroa_0_0_off411_r0s1 <= ~_GEN_21 ? _GEN_16[411] : _GEN_22[379];
+    end
+    if (_GEN_1)
+      parity_r0s2__59 <=
+        ^{ref_tmp123_sroa_0_0_off411_r0s1,
+          ^_GEN_148,
+          ^_GEN_235,
+          ^_GEN_250,
+          ^_GEN_113,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off257_r0s1 <= ~_GEN_21 & _GEN_16[257];
+      ref_tmp123_sroa_0_0_off412_r0s1 <= ~_GEN_21 ? _GEN_16[412] : _GEN_22[380];
+    end
+    if (_GEN_1)
+      parity_r0s2__60 <=
+        ^{ref_tmp123_sroa_0_0_off412_r0s1,
+          ^_GEN_194,
+          ^_GEN_237,
+          ^_GEN_58,
+          ^_GEN_251,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off264_r0s1 <= ~_GEN_21 & _GEN_16[264];
+      ref_tmp123_sroa_0_0_off419_r0s1 <= ~_GEN_21 ? _GEN_16[419] : _GEN_22[387];
+    end
+    if (_GEN_1)
+      parity_r0s2__61 <=
+        ^{ref_tmp123_sroa_0_0_off419_r0s1,
+          ^_GEN_159,
+          ^_GEN_240,
+          ^_GEN_247,
+          ^_GEN_252,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off420_r0s1 <= ~_GEN_21 ? _GEN_16[420] : _GEN_22[388];
+    if (_GEN_1)
+      parity_r0s2__62 <=
+        ^{ref_tmp123_sroa_0_0_off420_r0s1,
+          ^_GEN_165,
+          ^_GEN_186,
+          ^_GEN_89,
+          ^_GEN_137,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off424_r0s1 <= ~_GEN_21 ? _GEN_16[424] : _GEN_22[392];
+    if (_GEN_1)
+      parity_r0s2__63 <=
+        ^{ref_tmp123_sroa_0_0_off424_r0s1,
+          ^_GEN_234,
+          ^_GEN_195,
+          ^_GEN_107,
+          ^_GEN_151,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off270_r0s1 <= ~_GEN_21 & _GEN_16[270];
+      ref_tmp123_sroa_0_0_off255_r0s1 <= ~_GEN_21 & _GEN_16[255];
+      ref_tmp123_sroa_0_0_off425_r0s1 <= ~_GEN_21 ? _GEN_16[425] : _GEN_22[393];
+    end
+    if (_GEN_1)
+      parity_r0s2__64 <=
+        ^{ref_tmp123_sroa_0_0_off425_r0s1,
+          ^_GEN_235,
+          ^_GEN_200,
           ^_GEN_254,
+          ^_GEN_253,
           1'h0};
     if (_GEN_2)
-      ref_tmp124_sroa_0_0_off418_r0s1 <= ~_GEN_21 ? _GEN_16[418] : _GEN_22[386];
+      ref_tmp123_sroa_0_0_off428_r0s1 <= ~_GEN_21 ? _GEN_16[428] : _GEN_22[396];
     if (_GEN_1)
-      parity_r0s2__240 <=
-        ^{ref_tmp124_sroa_0_0_off418_r0s1,
-          ^_GEN_212,
-          ^_GEN_231,
-          ^_GEN_263,
+      parity_r0s2__65 <=
+        ^{ref_tmp123_sroa_0_0_off428_r0s1,
+          ^_GEN_177,
+          ^_GEN_207,
+          ^_GEN_119,
+          ^_GEN_157,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off430_r0s1 <= ~_GEN_21 ? _GEN_16[430] : _GEN_22[398];
+    if (_GEN_1)
+      parity_r0s2__66 <=
+        ^{ref_tmp123_sroa_0_0_off430_r0s1,
+          ^_GEN_228,
+          ^_GEN_214,
+          ^_GEN_131,
+          ^_GEN_161,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off262_r0s1 <= ~_GEN_21 & _GEN_16[262];
+      ref_tmp123_sroa_0_0_off432_r0s1 <= ~_GEN_21 ? _GEN_16[432] : _GEN_22[400];
+    end
+    if (_GEN_1)
+      parity_r0s2__67 <=
+        ^{ref_tmp123_sroa_0_0_off432_r0s1,
+          ^_GEN_232,
+          ^_GEN_218,
+          ^_GEN_255,
+          ^_GEN_173,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off278_r0s1 <= ~_GEN_21 & _GEN_16[278];
+      ref_tmp123_sroa_0_0_off263_r0s1 <= ~_GEN_21 & _GEN_16[263];
+      ref_tmp123_sroa_0_0_off433_r0s1 <= ~_GEN_21 ? _GEN_16[433] : _GEN_22[401];
+    end
+    if (_GEN_1)
+      parity_r0s2__68 <=
+        ^{ref_tmp123_sroa_0_0_off433_r0s1,
+          ^_GEN_240,
+          ^_GEN_42,
+          ^_GEN_257,
           ^_GEN_256,
           1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off434_r0s1 <= ~_GEN_21 ? _GEN_16[434] : _GEN_22[402];
+    if (_GEN_1)
+      parity_r0s2__69 <=
+        ^{ref_tmp123_sroa_0_0_off434_r0s1,
+          ^_GEN_186,
+          ^_GEN_50,
+          ^_GEN_252,
+          ^_GEN_176,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off282_r0s1 <= ~_GEN_21 & _GEN_16[282];
+      ref_tmp123_sroa_0_0_off437_r0s1 <= ~_GEN_21 ? _GEN_16[437] : _GEN_22[405];
+    end
+    if (_GEN_1)
+      parity_r0s2__70 <=
+        ^{ref_tmp123_sroa_0_0_off437_r0s1,
+          ^_GEN_191,
+          ^_GEN_58,
+          ^_GEN_149,
+          ^_GEN_258,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off286_r0s1 <= ~_GEN_21 & _GEN_16[286];
+      ref_tmp123_sroa_0_0_off271_r0s1 <= ~_GEN_21 & _GEN_16[271];
+      ref_tmp123_sroa_0_0_off246_r0s1 <= ~_GEN_21 & _GEN_16[246];
+      ref_tmp123_sroa_0_0_off441_r0s1 <= ~_GEN_21 ? _GEN_16[441] : _GEN_22[409];
+    end
+    if (_GEN_1)
+      parity_r0s2__71 <=
+        ^{ref_tmp123_sroa_0_0_off441_r0s1,
+          ^_GEN_236,
+          ^_GEN_261,
+          ^_GEN_260,
+          ^_GEN_259,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off272_r0s1 <= ~_GEN_21 & _GEN_16[272];
+      ref_tmp123_sroa_0_0_off442_r0s1 <= ~_GEN_21 ? _GEN_16[442] : _GEN_22[410];
+    end
+    if (_GEN_1)
+      parity_r0s2__72 <=
+        ^{ref_tmp123_sroa_0_0_off442_r0s1,
+          ^_GEN_207,
+          ^_GEN_82,
+          ^_GEN_262,
+          ^_GEN_184,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off288_r0s1 <= ~_GEN_21 ? _GEN_16[288] : _GEN_22[256];
+      ref_tmp123_sroa_0_0_off248_r0s1 <= ~_GEN_21 & _GEN_16[248];
+      ref_tmp123_sroa_0_0_off443_r0s1 <= ~_GEN_21 ? _GEN_16[443] : _GEN_22[411];
+    end
+    if (_GEN_1)
+      parity_r0s2__73 <=
+        ^{ref_tmp123_sroa_0_0_off443_r0s1,
+          ^_GEN_210,
+          ^_GEN_264,
+          ^_GEN_157,
+          ^_GEN_263,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off289_r0s1 <= ~_GEN_21 ? _GEN_16[289] : _GEN_22[257];
+      ref_tmp123_sroa_0_0_off274_r0s1 <= ~_GEN_21 & _GEN_16[274];
+      ref_tmp123_sroa_0_0_off444_r0s1 <= ~_GEN_21 ? _GEN_16[444] : _GEN_22[412];
+    end
+    if (_GEN_1)
+      parity_r0s2__74 <=
+        ^{ref_tmp123_sroa_0_0_off444_r0s1,
+          ^_GEN_214,
+          ^_GEN_247,
+          ^_GEN_266,
+          ^_GEN_265,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off446_r0s1 <= ~_GEN_21 ? _GEN_16[446] : _GEN_22[414];
+    if (_GEN_1)
+      parity_r0s2__75 <=
+        ^{ref_tmp123_sroa_0_0_off446_r0s1,
+          ^_GEN_218,
+          ^_GEN_248,
+          ^_GEN_167,
+          ^_GEN_189,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off292_r0s1 <= ~_GEN_21 ? _GEN_16[292] : _GEN_22[260];
+      ref_tmp123_sroa_0_0_off447_r0s1 <= ~_GEN_21 ? _GEN_16[447] : _GEN_22[415];
+    end
+    if (_GEN_1)
+      parity_r0s2__76 <=
+        ^{ref_tmp123_sroa_0_0_off447_r0s1,
+          ^_GEN_42,
+          ^_GEN_97,
+          ^_GEN_173,
+          ^_GEN_267,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off448_r0s1 <= ~_GEN_21 & _GEN_16[448];
+    if (_GEN_1)
+      parity_r0s2__77 <=
+        ^{ref_tmp123_sroa_0_0_off448_r0s1,
+          ^_GEN_50,
+          ^_GEN_102,
+          ^_GEN_256,
+          ^_GEN_193,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off280_r0s1 <= ~_GEN_21 & _GEN_16[280];
+      ref_tmp123_sroa_0_0_off450_r0s1 <= ~_GEN_21 & _GEN_16[450];
+    end
+    if (_GEN_1)
+      parity_r0s2__78 <=
+        ^{ref_tmp123_sroa_0_0_off450_r0s1,
+          ^_GEN_250,
+          ^_GEN_254,
+          ^_GEN_268,
+          ^_GEN_201,
+          1'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off283_r0s1 <= ~_GEN_21 & _GEN_16[283];
+      ref_tmp123_sroa_0_0_off453_r0s1 <= ~_GEN_21 & _GEN_16[453];
+    end
+    if (_GEN_1)
+      parity_r0s2__79 <=
+        ^{ref_tmp123_sroa_0_0_off453_r0s1,
+          ^_GEN_66,
+          ^_GEN_119,
+          ^_GEN_269,
+          ^_GEN_208,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off458_r0s1 <= ~_GEN_21 & _GEN_16[458];
+    if (_GEN_1)
+      parity_r0s2__80 <=
+        ^{ref_tmp123_sroa_0_0_off458_r0s1, ^_GEN_247, ^_GEN_257, ^_GEN_263, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off459_r0s1 <= ~_GEN_21 & _GEN_16[459];
+    if (_GEN_1)
+      parity_r0s2__81 <=
+        ^{ref_tmp123_sroa_0_0_off459_r0s1, ^_GEN_89, ^_GEN_252, ^_GEN_265, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off461_r0s1 <= ~_GEN_21 & _GEN_16[461];
+    if (_GEN_1)
+      parity_r0s2__82 <=
+        ^{ref_tmp123_sroa_0_0_off461_r0s1, ^_GEN_97, ^_GEN_145, ^_GEN_189, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off464_r0s1 <= ~_GEN_21 & _GEN_16[464];
+    if (_GEN_1)
+      parity_r0s2__83 <=
+        ^{ref_tmp123_sroa_0_0_off464_r0s1, ^_GEN_254, ^_GEN_151, ^_GEN_197, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off465_r0s1 <= ~_GEN_21 & _GEN_16[465];
+    if (_GEN_1)
+      parity_r0s2__84 <=
+        ^{ref_tmp123_sroa_0_0_off465_r0s1, ^_GEN_113, ^_GEN_253, ^_GEN_201, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off466_r0s1 <= ~_GEN_21 & _GEN_16[466];
+    if (_GEN_1)
+      parity_r0s2__85 <=
+        ^{ref_tmp123_sroa_0_0_off466_r0s1, ^_GEN_251, ^_GEN_260, ^_GEN_205, 2'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off297_r0s1 <= ~_GEN_21 ? _GEN_16[297] : _GEN_22[265];
+      ref_tmp123_sroa_0_0_off467_r0s1 <= ~_GEN_21 & _GEN_16[467];
+    end
+    if (_GEN_1)
+      parity_r0s2__86 <=
+        ^{ref_tmp123_sroa_0_0_off467_r0s1, ^_GEN_119, ^_GEN_262, ^_GEN_270, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off469_r0s1 <= ~_GEN_21 & _GEN_16[469];
+    if (_GEN_1)
+      parity_r0s2__87 <=
+        ^{ref_tmp123_sroa_0_0_off469_r0s1, ^_GEN_131, ^_GEN_266, ^_GEN_212, 2'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off196_r0s1 <= ~_GEN_21 ? _GEN_16[196] : _GEN_22[164];
+      ref_tmp123_sroa_0_0_off261_r0s1 <= ~_GEN_21 & _GEN_16[261];
+      ref_tmp123_sroa_0_0_off470_r0s1 <= ~_GEN_21 & _GEN_16[470];
+    end
+    if (_GEN_1)
+      parity_r0s2__88 <=
+        ^{ref_tmp123_sroa_0_0_off470_r0s1, ^_GEN_272, ^_GEN_161, ^_GEN_216, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off475_r0s1 <= ~_GEN_21 & _GEN_16[475];
+    if (_GEN_1)
+      parity_r0s2__89 <= ^{ref_tmp123_sroa_0_0_off475_r0s1, ^_GEN_145, ^_GEN_268, 3'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off281_r0s1 <= ~_GEN_21 & _GEN_16[281];
+      ref_tmp123_sroa_0_0_off476_r0s1 <= ~_GEN_21 & _GEN_16[476];
+    end
+    if (_GEN_1)
+      parity_r0s2__90 <= ^{ref_tmp123_sroa_0_0_off476_r0s1, ^_GEN_149, ^_GEN_273, 3'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off268_r0s1 <= ~_GEN_21 & _GEN_16[268];
+      ref_tmp123_sroa_0_0_off477_r0s1 <= ~_GEN_21 & _GEN_16[477];
+    end
+    if (_GEN_1)
+      parity_r0s2__91 <= ^{ref_tmp123_sroa_0_0_off477_r0s1, ^_GEN_274, ^_GEN_258, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off481_r0s1 <= ~_GEN_21 ? _GEN_16[481] : _GEN_34[1];
+    if (_GEN_1)
+      parity_r0s2__92 <= ^{ref_tmp123_sroa_0_0_off481_r0s1, ^_GEN_262, ^_GEN_259, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off482_r0s1 <= ~_GEN_21 ? _GEN_16[482] : _GEN_34[2];
+    if (_GEN_1)
+      parity_r0s2__93 <= ^{ref_tmp123_sroa_0_0_off482_r0s1, ^_GEN_157, ^_GEN_184, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off484_r0s1 <= ~_GEN_21 ? _GEN_16[484] : _GEN_34[4];
+    if (_GEN_1)
+      parity_r0s2__94 <= ^{ref_tmp123_sroa_0_0_off484_r0s1, ^_GEN_161, ^_GEN_265, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off485_r0s1 <= ~_GEN_21 ? _GEN_16[485] : _GEN_34[5];
+    if (_GEN_1)
+      parity_r0s2__95 <= ^{ref_tmp123_sroa_0_0_off485_r0s1, ^_GEN_167, ^_GEN_187, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off486_r0s1 <= ~_GEN_21 ? _GEN_16[486] : _GEN_34[6];
+    if (_GEN_1)
+      parity_r0s2__96 <= ^{ref_tmp123_sroa_0_0_off486_r0s1, ^_GEN_173, ^_GEN_189, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off487_r0s1 <= ~_GEN_21 ? _GEN_16[487] : _GEN_34[7];
+    if (_GEN_1)
+      parity_r0s2__97 <= ^{ref_tmp123_sroa_0_0_off487_r0s1, ^_GEN_256, ^_GEN_267, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off489_r0s1 <= ~_GEN_21 ? _GEN_16[489] : _GEN_36[1];
+    if (_GEN_1)
+      parity_r0s2__98 <= ^{ref_tmp123_sroa_0_0_off489_r0s1, ^_GEN_268, ^_GEN_197, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off491_r0s1 <= ~_GEN_21 & _GEN_16[491];
+    if (_GEN_1)
+      parity_r0s2__99 <= ^{ref_tmp123_sroa_0_0_off491_r0s1, ^_GEN_258, ^_GEN_205, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off494_r0s1 <= ~_GEN_21 & _GEN_16[494];
+    if (_GEN_1)
+      parity_r0s2__100 <= ^{ref_tmp123_sroa_0_0_off494_r0s1, ^_GEN_181, ^_GEN_212, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off495_r0s1 <= ~_GEN_21 & _GEN_16[495];
+    if (_GEN_1)
+      parity_r0s2__101 <= ^{ref_tmp123_sroa_0_0_off495_r0s1, ^_GEN_259, ^_GEN_216, 3'h0};
+    if (_GEN_2) begin
+      ref_tmp123_sroa_0_0_off301_r0s1 <= ~_GEN_21 ? _GEN_16[301] : _GEN_22[269];
+      ref_tmp123_sroa_0_0_off496_r0s1 <= ~_GEN_21 ? _GEN_16[496] : _GEN_22[464];
+    end
+    if (_GEN_1)
+      parity_r0s2__102 <= ^{ref_tmp123_sroa_0_0_off496_r0s1, ^_GEN_184, ^_GEN_275, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off500_r0s1 <= ~_GEN_21 ? _GEN_16[500] : _GEN_22[468];
+    if (_GEN_1)
+      parity_r0s2__103 <= ^{ref_tmp123_sroa_0_0_off500_r0s1, ^_GEN_189, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off503_r0s1 <= ~_GEN_21 ? _GEN_16[503] : _GEN_22[471];
+    if (_GEN_1)
+      parity_r0s2__104 <= ^{ref_tmp123_sroa_0_0_off503_r0s1, ^_GEN_197, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off504_r0s1 <= ~_GEN_21 & _GEN_16[504];
+    if (_GEN_1)
+      parity_r0s2__105 <= ^{ref_tmp123_sroa_0_0_off504_r0s1, ^_GEN_201, 4'h0};
+    if (_GEN_2)
+      field_r0s1__15 <= ~_GEN_21 & _GEN_16[505];
+    if (_GEN_1)
+      parity_r0s2__106 <= ^{field_r0s1__15, ^_GEN_205, 4'h0};
+    if (_GEN_2)
+      field_r0s1__16 <= ~_GEN_21 & _GEN_16[506];
+    if (_GEN_1)
+      parity_r0s2__107 <= ^{field_r0s1__16, ^_GEN_270, 4'h0};
+    if (_GEN_2)
+      field_r0s1__17 <= ~_GEN_21 & _GEN_16[507];
+    if (_GEN_1)
+      parity_r0s2__108 <= ^{field_r0s1__17, ^_GEN_208, 4'h0};
+    if (_GEN_2)
+      field_r0s1__18 <= ~_GEN_21 & _GEN_16[508];
+    if (_GEN_1)
+      parity_r0s2__109 <= ^{field_r0s1__18, ^_GEN_212, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off305_r0s1 <= ~_GEN_21 ? _GEN_16[305] : _GEN_22[273];
+    if (_GEN_1)
+      parity_r0s2__110 <=
+        ^{ref_tmp123_sroa_0_0_off305_r0s1,
+          ^_GEN_144,
+          ^_GEN_109,
+          ^_GEN_135,
+          ^_GEN_198,
+          ^_GEN_242};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off308_r0s1 <= ~_GEN_21 ? _GEN_16[308] : _GEN_22[276];
+    if (_GEN_1)
+      parity_r0s2__111 <=
+        ^{ref_tmp123_sroa_0_0_off308_r0s1,
+          ^_GEN_106,
+          ^_GEN_226,
+          ^_GEN_192,
+          ^_GEN_121,
+          ^_GEN_243};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off311_r0s1 <= ~_GEN_21 ? _GEN_16[311] : _GEN_22[279];
+    if (_GEN_1)
+      parity_r0s2__112 <=
+        ^{ref_tmp123_sroa_0_0_off311_r0s1,
+          ^_GEN_230,
+          ^_GEN_133,
+          ^_GEN_182,
+          ^_GEN_217,
+          ^_GEN_261};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off313_r0s1 <= ~_GEN_21 ? _GEN_16[313] : _GEN_22[281];
+    if (_GEN_1)
+      parity_r0s2__113 <=
+        ^{ref_tmp123_sroa_0_0_off313_r0s1,
+          ^_GEN_124,
+          ^_GEN_156,
+          ^_GEN_154,
+          ^_GEN_221,
+          ^_GEN_264};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off316_r0s1 <= ~_GEN_21 ? _GEN_16[316] : _GEN_22[284];
+    if (_GEN_1)
+      parity_r0s2__114 <=
+        ^{ref_tmp123_sroa_0_0_off316_r0s1,
+          ^_GEN_172,
+          ^_GEN_139,
+          ^_GEN_164,
+          ^_GEN_147,
+          ^_GEN_248};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off320_r0s1 <= ~_GEN_21 ? _GEN_16[320] : _GEN_22[288];
+    if (_GEN_1)
+      parity_r0s2__115 <=
+        ^{ref_tmp123_sroa_0_0_off320_r0s1,
+          ^_GEN_143,
+          ^_GEN_152,
+          ^_GEN_198,
+          ^_GEN_199,
+          ^_GEN_254};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off322_r0s1 <= ~_GEN_21 ? _GEN_16[322] : _GEN_22[290];
+    if (_GEN_1)
+      parity_r0s2__116 <=
+        ^{ref_tmp123_sroa_0_0_off322_r0s1,
+          ^_GEN_226,
+          ^_GEN_238,
+          ^_GEN_59,
+          ^_GEN_231,
+          ^_GEN_251};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off326_r0s1 <= ~_GEN_21 ? _GEN_16[326] : _GEN_22[294];
+    if (_GEN_1)
+      parity_r0s2__117 <=
+        ^{ref_tmp123_sroa_0_0_off326_r0s1,
+          ^_GEN_78,
+          ^_GEN_162,
+          ^_GEN_217,
+          ^_GEN_169,
+          ^_GEN_272};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off333_r0s1 <= ~_GEN_21 ? _GEN_16[333] : _GEN_22[301];
+    if (_GEN_1)
+      parity_r0s2__118 <=
+        ^{ref_tmp123_sroa_0_0_off333_r0s1,
+          ^_GEN_104,
+          ^_GEN_192,
+          ^_GEN_103,
+          ^_GEN_227,
+          ^_GEN_274};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off335_r0s1 <= ~_GEN_21 ? _GEN_16[335] : _GEN_22[303];
+    if (_GEN_1)
+      parity_r0s2__119 <=
+        ^{ref_tmp123_sroa_0_0_off335_r0s1,
+          ^_GEN_110,
+          ^_GEN_76,
+          ^_GEN_199,
+          ^_GEN_71,
+          ^_GEN_253};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off339_r0s1 <= ~_GEN_21 ? _GEN_16[339] : _GEN_22[307];
+    if (_GEN_1)
+      parity_r0s2__120 <=
+        ^{ref_tmp123_sroa_0_0_off339_r0s1,
+          ^_GEN_128,
+          ^_GEN_211,
+          ^_GEN_126,
+          ^_GEN_246,
+          ^_GEN_266};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off343_r0s1 <= ~_GEN_21 ? _GEN_16[343] : _GEN_22[311];
+    if (_GEN_1)
+      parity_r0s2__121 <=
+        ^{ref_tmp123_sroa_0_0_off343_r0s1,
+          ^_GEN_52,
+          ^_GEN_43,
+          ^_GEN_39,
+          ^_GEN_101,
+          ^_GEN_256};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off345_r0s1 <= ~_GEN_21 ? _GEN_16[345] : _GEN_22[313];
+    if (_GEN_1)
+      parity_r0s2__122 <=
+        ^{ref_tmp123_sroa_0_0_off345_r0s1,
+          ^_GEN_141,
+          ^_GEN_198,
+          ^_GEN_138,
+          ^_GEN_203,
+          ^_GEN_268};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off351_r0s1 <= ~_GEN_21 ? _GEN_16[351] : _GEN_22[319];
+    if (_GEN_1)
+      parity_r0s2__123 <=
+        ^{ref_tmp123_sroa_0_0_off351_r0s1,
+          ^_GEN_84,
+          ^_GEN_217,
+          ^_GEN_229,
+          ^_GEN_271,
+          ^_GEN_259};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off353_r0s1 <= ~_GEN_21 ? _GEN_16[353] : _GEN_22[321];
+    if (_GEN_1)
+      parity_r0s2__124 <=
+        ^{ref_tmp123_sroa_0_0_off353_r0s1,
+          ^_GEN_211,
+          ^_GEN_221,
+          ^_GEN_158,
+          ^_GEN_223,
+          ^_GEN_263};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off357_r0s1 <= ~_GEN_21 ? _GEN_16[357] : _GEN_22[325];
+    if (_GEN_1)
+      parity_r0s2__125 <=
+        ^{ref_tmp123_sroa_0_0_off357_r0s1,
+          ^_GEN_43,
+          ^_GEN_98,
+          ^_GEN_94,
+          ^_GEN_148,
+          ^_GEN_267};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off362_r0s1 <= ~_GEN_21 ? _GEN_16[362] : _GEN_22[330];
+    if (_GEN_1)
+      parity_r0s2__126 <=
+        ^{ref_tmp123_sroa_0_0_off362_r0s1,
+          ^_GEN_121,
+          ^_GEN_231,
+          ^_GEN_239,
+          ^_GEN_244,
+          ^_GEN_270};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off366_r0s1 <= ~_GEN_21 ? _GEN_16[366] : _GEN_22[334];
+    if (_GEN_1)
+      parity_r0s2__127 <=
+        ^{ref_tmp123_sroa_0_0_off366_r0s1,
+          ^_GEN_83,
+          ^_GEN_169,
+          ^_GEN_271,
+          ^_GEN_165,
+          ^_GEN_275};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off369_r0s1 <= ~_GEN_21 ? _GEN_16[369] : _GEN_22[337];
+    if (_GEN_1)
+      parity_r0s2__128 <=
+        ^{ref_tmp123_sroa_0_0_off369_r0s1,
+          ^_GEN_90,
+          ^_GEN_47,
+          ^_GEN_241,
+          ^_GEN_175,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off377_r0s1 <= ~_GEN_21 ? _GEN_16[377] : _GEN_22[345];
+    if (_GEN_1)
+      parity_r0s2__129 <=
+        ^{ref_tmp123_sroa_0_0_off377_r0s1,
+          ^_GEN_120,
+          ^_GEN_79,
+          ^_GEN_244,
+          ^_GEN_183,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off379_r0s1 <= ~_GEN_21 ? _GEN_16[379] : _GEN_22[347];
+    if (_GEN_1)
+      parity_r0s2__130 <=
+        ^{ref_tmp123_sroa_0_0_off379_r0s1,
+          ^_GEN_132,
+          ^_GEN_246,
+          ^_GEN_213,
+          ^_GEN_240,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off384_r0s1 <= ~_GEN_21 ? _GEN_16[384] : _GEN_22[352];
+    if (_GEN_1)
+      parity_r0s2__131 <=
+        ^{ref_tmp123_sroa_0_0_off384_r0s1,
+          ^_GEN_138,
+          ^_GEN_105,
+          ^_GEN_175,
+          ^_GEN_195,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off389_r0s1 <= ~_GEN_21 ? _GEN_16[389] : _GEN_22[357];
+    if (_GEN_1)
+      parity_r0s2__132 <=
+        ^{ref_tmp123_sroa_0_0_off389_r0s1,
+          ^_GEN_71,
+          ^_GEN_123,
+          ^_GEN_177,
+          ^_GEN_210,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off393_r0s1 <= ~_GEN_21 ? _GEN_16[393] : _GEN_22[361];
+    if (_GEN_1)
+      parity_r0s2__133 <=
+        ^{ref_tmp123_sroa_0_0_off393_r0s1,
+          ^_GEN_246,
+          ^_GEN_223,
+          ^_GEN_232,
+          ^_GEN_42,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off396_r0s1 <= ~_GEN_21 ? _GEN_16[396] : _GEN_22[364];
+    if (_GEN_1)
+      parity_r0s2__134 <=
+        ^{ref_tmp123_sroa_0_0_off396_r0s1,
+          ^_GEN_94,
+          ^_GEN_142,
+          ^_GEN_188,
+          ^_GEN_250,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off400_r0s1 <= ~_GEN_21 ? _GEN_16[400] : _GEN_22[368];
+    if (_GEN_1)
+      parity_r0s2__135 <=
+        ^{ref_tmp123_sroa_0_0_off400_r0s1,
+          ^_GEN_111,
+          ^_GEN_202,
+          ^_GEN_200,
+          ^_GEN_74,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off403_r0s1 <= ~_GEN_21 ? _GEN_16[403] : _GEN_22[371];
+    if (_GEN_1)
+      parity_r0s2__136 <=
+        ^{ref_tmp123_sroa_0_0_off403_r0s1,
+          ^_GEN_123,
+          ^_GEN_155,
+          ^_GEN_207,
+          ^_GEN_264,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off405_r0s1 <= ~_GEN_21 ? _GEN_16[405] : _GEN_22[373];
+    if (_GEN_1)
+      parity_r0s2__137 <=
+        ^{ref_tmp123_sroa_0_0_off405_r0s1,
+          ^_GEN_271,
+          ^_GEN_159,
+          ^_GEN_214,
+          ^_GEN_89,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off407_r0s1 <= ~_GEN_21 ? _GEN_16[407] : _GEN_22[375];
+    if (_GEN_1)
+      parity_r0s2__138 <=
+        ^{ref_tmp123_sroa_0_0_off407_r0s1,
+          ^_GEN_223,
+          ^_GEN_171,
+          ^_GEN_218,
+          ^_GEN_97,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off409_r0s1 <= ~_GEN_21 ? _GEN_16[409] : _GEN_22[377];
+    if (_GEN_1)
+      parity_r0s2__139 <=
+        ^{ref_tmp123_sroa_0_0_off409_r0s1,
+          ^_GEN_136,
+          ^_GEN_175,
+          ^_GEN_50,
+          ^_GEN_107,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off413_r0s1 <= ~_GEN_21 ? _GEN_16[413] : _GEN_22[381];
+    if (_GEN_1)
+      parity_r0s2__140 <=
+        ^{ref_tmp123_sroa_0_0_off413_r0s1,
+          ^_GEN_150,
+          ^_GEN_225,
+          ^_GEN_243,
+          ^_GEN_119,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off421_r0s1 <= ~_GEN_21 ? _GEN_16[421] : _GEN_22[389];
+    if (_GEN_1)
+      parity_r0s2__141 <=
+        ^{ref_tmp123_sroa_0_0_off421_r0s1,
+          ^_GEN_171,
+          ^_GEN_188,
+          ^_GEN_248,
+          ^_GEN_145,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off426_r0s1 <= ~_GEN_21 ? _GEN_16[426] : _GEN_22[394];
+    if (_GEN_1)
+      parity_r0s2__142 <=
+        ^{ref_tmp123_sroa_0_0_off426_r0s1,
+          ^_GEN_237,
+          ^_GEN_204,
+          ^_GEN_113,
+          ^_GEN_260,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off429_r0s1 <= ~_GEN_21 ? _GEN_16[429] : _GEN_22[397];
+    if (_GEN_1)
+      parity_r0s2__143 <=
+        ^{ref_tmp123_sroa_0_0_off429_r0s1,
+          ^_GEN_179,
+          ^_GEN_210,
+          ^_GEN_125,
+          ^_GEN_266,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off431_r0s1 <= ~_GEN_21 ? _GEN_16[431] : _GEN_22[399];
+    if (_GEN_1)
+      parity_r0s2__144 <=
+        ^{ref_tmp123_sroa_0_0_off431_r0s1,
+          ^_GEN_183,
+          ^_GEN_249,
+          ^_GEN_272,
+          ^_GEN_167,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off435_r0s1 <= ~_GEN_21 ? _GEN_16[435] : _GEN_22[403];
+    if (_GEN_1)
+      parity_r0s2__145 <=
+        ^{ref_tmp123_sroa_0_0_off435_r0s1,
+          ^_GEN_188,
+          ^_GEN_242,
+          ^_GEN_137,
+          ^_GEN_268,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off438_r0s1 <= ~_GEN_21 ? _GEN_16[438] : _GEN_22[406];
+    if (_GEN_1)
+      parity_r0s2__146 <=
+        ^{ref_tmp123_sroa_0_0_off438_r0s1,
+          ^_GEN_195,
+          ^_GEN_243,
+          ^_GEN_274,
+          ^_GEN_269,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off445_r0s1 <= ~_GEN_21 ? _GEN_16[445] : _GEN_22[413];
+    if (_GEN_1)
+      parity_r0s2__147 <=
+        ^{ref_tmp123_sroa_0_0_off445_r0s1,
+          ^_GEN_249,
+          ^_GEN_89,
+          ^_GEN_161,
+          ^_GEN_187,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off449_r0s1 <= ~_GEN_21 & _GEN_16[449];
+    if (_GEN_1)
+      parity_r0s2__148 <=
+        ^{ref_tmp123_sroa_0_0_off449_r0s1,
+          ^_GEN_242,
+          ^_GEN_107,
+          ^_GEN_176,
+          ^_GEN_197,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off451_r0s1 <= ~_GEN_21 & _GEN_16[451];
+    if (_GEN_1)
+      parity_r0s2__149 <=
+        ^{ref_tmp123_sroa_0_0_off451_r0s1,
+          ^_GEN_58,
+          ^_GEN_113,
+          ^_GEN_273,
+          ^_GEN_205,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off454_r0s1 <= ~_GEN_21 & _GEN_16[454];
+    if (_GEN_1)
+      parity_r0s2__150 <=
+        ^{ref_tmp123_sroa_0_0_off454_r0s1,
+          ^_GEN_74,
+          ^_GEN_125,
+          ^_GEN_178,
+          ^_GEN_212,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off460_r0s1 <= ~_GEN_21 & _GEN_16[460];
+    if (_GEN_1)
+      parity_r0s2__151 <=
+        ^{ref_tmp123_sroa_0_0_off460_r0s1, ^_GEN_248, ^_GEN_137, ^_GEN_187, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off462_r0s1 <= ~_GEN_21 & _GEN_16[462];
+    if (_GEN_1)
+      parity_r0s2__152 <=
+        ^{ref_tmp123_sroa_0_0_off462_r0s1, ^_GEN_102, ^_GEN_149, ^_GEN_267, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off468_r0s1 <= ~_GEN_21 & _GEN_16[468];
+    if (_GEN_1)
+      parity_r0s2__153 <=
+        ^{ref_tmp123_sroa_0_0_off468_r0s1, ^_GEN_125, ^_GEN_157, ^_GEN_208, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off471_r0s1 <= ~_GEN_21 & _GEN_16[471];
+    if (_GEN_1)
+      parity_r0s2__154 <=
+        ^{ref_tmp123_sroa_0_0_off471_r0s1, ^_GEN_255, ^_GEN_167, ^_GEN_275, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off478_r0s1 <= ~_GEN_21 & _GEN_16[478];
+    if (_GEN_1)
+      parity_r0s2__155 <= ^{ref_tmp123_sroa_0_0_off478_r0s1, ^_GEN_151, ^_GEN_269, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off483_r0s1 <= ~_GEN_21 ? _GEN_16[483] : _GEN_34[3];
+    if (_GEN_1)
+      parity_r0s2__156 <= ^{ref_tmp123_sroa_0_0_off483_r0s1, ^_GEN_266, ^_GEN_263, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off488_r0s1 <= ~_GEN_21 ? _GEN_16[488] : _GEN_36[0];
+    if (_GEN_1)
+      parity_r0s2__157 <= ^{ref_tmp123_sroa_0_0_off488_r0s1, ^_GEN_176, ^_GEN_193, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off490_r0s1 <= ~_GEN_21 ? _GEN_16[490] : _GEN_36[2];
+    if (_GEN_1)
+      parity_r0s2__158 <= ^{ref_tmp123_sroa_0_0_off490_r0s1, ^_GEN_273, ^_GEN_201, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off492_r0s1 <= ~_GEN_21 & _GEN_16[492];
+    if (_GEN_1)
+      parity_r0s2__159 <= ^{ref_tmp123_sroa_0_0_off492_r0s1, ^_GEN_269, ^_GEN_270, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off497_r0s1 <= ~_GEN_21 ? _GEN_16[497] : _GEN_22[465];
+    if (_GEN_1)
+      parity_r0s2__160 <= ^{ref_tmp123_sroa_0_0_off497_r0s1, ^_GEN_263, ^_GEN_220, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off501_r0s1 <= ~_GEN_21 ? _GEN_16[501] : _GEN_22[469];
+    if (_GEN_1)
+      parity_r0s2__161 <= ^{ref_tmp123_sroa_0_0_off501_r0s1, ^_GEN_267, 4'h0};
+    if (_GEN_2)
+      field_r0s1__19 <= ~_GEN_21 & _GEN_16[509];
+    if (_GEN_1)
+      parity_r0s2__162 <= ^{field_r0s1__19, ^_GEN_216, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off306_r0s1 <= ~_GEN_21 ? _GEN_16[306] : _GEN_22[274];
+    if (_GEN_1)
+      parity_r0s2__163 <=
+        ^{ref_tmp123_sroa_0_0_off306_r0s1,
+          ^_GEN_95,
+          ^_GEN_143,
+          ^_GEN_141,
+          ^_GEN_115,
+          ^_GEN_250};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off314_r0s1 <= ~_GEN_21 ? _GEN_16[314] : _GEN_22[282];
+    if (_GEN_1)
+      parity_r0s2__164 <=
+        ^{ref_tmp123_sroa_0_0_off314_r0s1,
+          ^_GEN_130,
+          ^_GEN_245,
+          ^_GEN_211,
+          ^_GEN_224,
+          ^_GEN_247};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off327_r0s1 <= ~_GEN_21 ? _GEN_16[327] : _GEN_22[295];
+    if (_GEN_1)
+      parity_r0s2__165 <=
+        ^{ref_tmp123_sroa_0_0_off327_r0s1,
+          ^_GEN_156,
+          ^_GEN_170,
+          ^_GEN_83,
+          ^_GEN_174,
+          ^_GEN_255};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off336_r0s1 <= ~_GEN_21 ? _GEN_16[336] : _GEN_22[304];
+    if (_GEN_1)
+      parity_r0s2__166 <=
+        ^{ref_tmp123_sroa_0_0_off336_r0s1,
+          ^_GEN_238,
+          ^_GEN_182,
+          ^_GEN_114,
+          ^_GEN_229,
+          ^_GEN_260};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off346_r0s1 <= ~_GEN_21 ? _GEN_16[346] : _GEN_22[314];
+    if (_GEN_1)
+      parity_r0s2__167 <=
+        ^{ref_tmp123_sroa_0_0_off346_r0s1,
+          ^_GEN_60,
+          ^_GEN_115,
+          ^_GEN_146,
+          ^_GEN_111,
+          ^_GEN_273};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off354_r0s1 <= ~_GEN_21 ? _GEN_16[354] : _GEN_22[322];
+    if (_GEN_1)
+      parity_r0s2__168 <=
+        ^{ref_tmp123_sroa_0_0_off354_r0s1,
+          ^_GEN_91,
+          ^_GEN_224,
+          ^_GEN_246,
+          ^_GEN_241,
+          ^_GEN_265};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off370_r0s1 <= ~_GEN_21 ? _GEN_16[370] : _GEN_22[338];
+    if (_GEN_1)
+      parity_r0s2__169 <=
+        ^{ref_tmp123_sroa_0_0_off370_r0s1,
+          ^_GEN_147,
+          ^_GEN_138,
+          ^_GEN_136,
+          ^_GEN_234,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off390_r0s1 <= ~_GEN_21 ? _GEN_16[390] : _GEN_22[358];
+    if (_GEN_1)
+      parity_r0s2__170 <=
+        ^{ref_tmp123_sroa_0_0_off390_r0s1,
+          ^_GEN_229,
+          ^_GEN_129,
+          ^_GEN_179,
+          ^_GEN_214,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off397_r0s1 <= ~_GEN_21 ? _GEN_16[397] : _GEN_22[365];
+    if (_GEN_1)
+      parity_r0s2__171 <=
+        ^{ref_tmp123_sroa_0_0_off397_r0s1,
+          ^_GEN_101,
+          ^_GEN_148,
+          ^_GEN_233,
+          ^_GEN_58,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off401_r0s1 <= ~_GEN_21 ? _GEN_16[401] : _GEN_22[369];
+    if (_GEN_1)
+      parity_r0s2__172 <=
+        ^{ref_tmp123_sroa_0_0_off401_r0s1,
+          ^_GEN_239,
+          ^_GEN_206,
+          ^_GEN_204,
+          ^_GEN_261,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off410_r0s1 <= ~_GEN_21 ? _GEN_16[410] : _GEN_22[378];
+    if (_GEN_1)
+      parity_r0s2__173 <=
+        ^{ref_tmp123_sroa_0_0_off410_r0s1,
+          ^_GEN_142,
+          ^_GEN_234,
+          ^_GEN_242,
+          ^_GEN_254,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off414_r0s1 <= ~_GEN_21 ? _GEN_16[414] : _GEN_22[382];
+    if (_GEN_1)
+      parity_r0s2__174 <=
+        ^{ref_tmp123_sroa_0_0_off414_r0s1,
+          ^_GEN_202,
+          ^_GEN_177,
+          ^_GEN_66,
+          ^_GEN_125,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off422_r0s1 <= ~_GEN_21 ? _GEN_16[422] : _GEN_22[390];
+    if (_GEN_1)
+      parity_r0s2__175 <=
+        ^{ref_tmp123_sroa_0_0_off422_r0s1,
+          ^_GEN_222,
+          ^_GEN_233,
+          ^_GEN_97,
+          ^_GEN_149,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off427_r0s1 <= ~_GEN_21 ? _GEN_16[427] : _GEN_22[395];
+    if (_GEN_1)
+      parity_r0s2__176 <=
+        ^{ref_tmp123_sroa_0_0_off427_r0s1,
+          ^_GEN_225,
+          ^_GEN_236,
+          ^_GEN_251,
+          ^_GEN_262,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off436_r0s1 <= ~_GEN_21 ? _GEN_16[436] : _GEN_22[404];
+    if (_GEN_1)
+      parity_r0s2__177 <=
+        ^{ref_tmp123_sroa_0_0_off436_r0s1,
+          ^_GEN_233,
+          ^_GEN_250,
+          ^_GEN_145,
+          ^_GEN_273,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off439_r0s1 <= ~_GEN_21 ? _GEN_16[439] : _GEN_22[407];
+    if (_GEN_1)
+      parity_r0s2__178 <=
+        ^{ref_tmp123_sroa_0_0_off439_r0s1,
+          ^_GEN_200,
+          ^_GEN_66,
+          ^_GEN_151,
+          ^_GEN_178,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off452_r0s1 <= ~_GEN_21 & _GEN_16[452];
+    if (_GEN_1)
+      parity_r0s2__179 <=
+        ^{ref_tmp123_sroa_0_0_off452_r0s1,
+          ^_GEN_243,
+          ^_GEN_251,
+          ^_GEN_258,
+          ^_GEN_270,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off455_r0s1 <= ~_GEN_21 & _GEN_16[455];
+    if (_GEN_1)
+      parity_r0s2__180 <=
+        ^{ref_tmp123_sroa_0_0_off455_r0s1,
+          ^_GEN_261,
+          ^_GEN_131,
+          ^_GEN_181,
+          ^_GEN_216,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off463_r0s1 <= ~_GEN_21 & _GEN_16[463];
+    if (_GEN_1)
+      parity_r0s2__181 <=
+        ^{ref_tmp123_sroa_0_0_off463_r0s1, ^_GEN_107, ^_GEN_274, ^_GEN_193, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off472_r0s1 <= ~_GEN_21 & _GEN_16[472];
+    if (_GEN_1)
+      parity_r0s2__182 <=
+        ^{ref_tmp123_sroa_0_0_off472_r0s1, ^_GEN_257, ^_GEN_173, ^_GEN_220, 2'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off479_r0s1 <= ~_GEN_21 & _GEN_16[479];
+    if (_GEN_1)
+      parity_r0s2__183 <= ^{ref_tmp123_sroa_0_0_off479_r0s1, ^_GEN_253, ^_GEN_178, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off493_r0s1 <= ~_GEN_21 & _GEN_16[493];
+    if (_GEN_1)
+      parity_r0s2__184 <= ^{ref_tmp123_sroa_0_0_off493_r0s1, ^_GEN_178, ^_GEN_208, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off498_r0s1 <= ~_GEN_21 ? _GEN_16[498] : _GEN_22[466];
+    if (_GEN_1)
+      parity_r0s2__185 <= ^{ref_tmp123_sroa_0_0_off498_r0s1, ^_GEN_265, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off502_r0s1 <= ~_GEN_21 ? _GEN_16[502] : _GEN_22[470];
+    if (_GEN_1)
+      parity_r0s2__186 <= ^{ref_tmp123_sroa_0_0_off502_r0s1, ^_GEN_193, 4'h0};
+    if (_GEN_2)
+      field_r0s1__20 <= ~_GEN_21 & _GEN_16[510];
+    if (_GEN_1)
+      parity_r0s2__187 <= ^{field_r0s1__20, ^_GEN_275, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off328_r0s1 <= ~_GEN_21 ? _GEN_16[328] : _GEN_22[296];
+    if (_GEN_1)
+      parity_r0s2__188 <=
+        ^{ref_tmp123_sroa_0_0_off328_r0s1,
+          ^_GEN_245,
+          ^_GEN_44,
+          ^_GEN_221,
+          ^_GEN_39,
+          ^_GEN_257};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off337_r0s1 <= ~_GEN_21 ? _GEN_16[337] : _GEN_22[305];
+    if (_GEN_1)
+      parity_r0s2__189 <=
+        ^{ref_tmp123_sroa_0_0_off337_r0s1,
+          ^_GEN_116,
+          ^_GEN_84,
+          ^_GEN_231,
+          ^_GEN_79,
+          ^_GEN_262};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off347_r0s1 <= ~_GEN_21 ? _GEN_16[347] : _GEN_22[315];
+    if (_GEN_1)
+      parity_r0s2__190 <=
+        ^{ref_tmp123_sroa_0_0_off347_r0s1,
+          ^_GEN_192,
+          ^_GEN_59,
+          ^_GEN_55,
+          ^_GEN_239,
+          ^_GEN_258};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off371_r0s1 <= ~_GEN_21 ? _GEN_16[371] : _GEN_22[339];
+    if (_GEN_1)
+      parity_r0s2__191 <=
+        ^{ref_tmp123_sroa_0_0_off371_r0s1,
+          ^_GEN_98,
+          ^_GEN_146,
+          ^_GEN_142,
+          ^_GEN_235,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off391_r0s1 <= ~_GEN_21 ? _GEN_16[391] : _GEN_22[359];
+    if (_GEN_1)
+      parity_r0s2__192 <=
+        ^{ref_tmp123_sroa_0_0_off391_r0s1,
+          ^_GEN_79,
+          ^_GEN_271,
+          ^_GEN_228,
+          ^_GEN_249,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off415_r0s1 <= ~_GEN_21 ? _GEN_16[415] : _GEN_22[383];
+    if (_GEN_1)
+      parity_r0s2__193 <=
+        ^{ref_tmp123_sroa_0_0_off415_r0s1,
+          ^_GEN_206,
+          ^_GEN_179,
+          ^_GEN_74,
+          ^_GEN_131,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off423_r0s1 <= ~_GEN_21 ? _GEN_16[423] : _GEN_22[391];
+    if (_GEN_1)
+      parity_r0s2__194 <=
+        ^{ref_tmp123_sroa_0_0_off423_r0s1,
+          ^_GEN_175,
+          ^_GEN_191,
+          ^_GEN_102,
+          ^_GEN_274,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off440_r0s1 <= ~_GEN_21 ? _GEN_16[440] : _GEN_22[408];
+    if (_GEN_1)
+      parity_r0s2__195 <=
+        ^{ref_tmp123_sroa_0_0_off440_r0s1,
+          ^_GEN_204,
+          ^_GEN_74,
+          ^_GEN_253,
+          ^_GEN_181,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off456_r0s1 <= ~_GEN_21 & _GEN_16[456];
+    if (_GEN_1)
+      parity_r0s2__196 <=
+        ^{ref_tmp123_sroa_0_0_off456_r0s1,
+          ^_GEN_82,
+          ^_GEN_272,
+          ^_GEN_259,
+          ^_GEN_275,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off473_r0s1 <= ~_GEN_21 & _GEN_16[473];
+    if (_GEN_1)
+      parity_r0s2__197 <= ^{ref_tmp123_sroa_0_0_off473_r0s1, ^_GEN_252, ^_GEN_256, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off480_r0s1 <= ~_GEN_21 ? _GEN_16[480] : _GEN_34[0];
+    if (_GEN_1)
+      parity_r0s2__198 <= ^{ref_tmp123_sroa_0_0_off480_r0s1, ^_GEN_260, ^_GEN_181, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off499_r0s1 <= ~_GEN_21 ? _GEN_16[499] : _GEN_22[467];
+    if (_GEN_1)
+      parity_r0s2__199 <= ^{ref_tmp123_sroa_0_0_off499_r0s1, ^_GEN_187, 4'h0};
+    if (_GEN_2)
+      and_r0s1 <= ~_GEN_21 & _GEN_16[511];
+    if (_GEN_1)
+      parity_r0s2__200 <= ^{and_r0s1, ^_GEN_220, 4'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off329_r0s1 <= ~_GEN_21 ? _GEN_16[329] : _GEN_22[297];
+    if (_GEN_1)
+      parity_r0s2__201 <=
+        ^{ref_tmp123_sroa_0_0_off329_r0s1,
+          ^_GEN_86,
+          ^_GEN_52,
+          ^_GEN_224,
+          ^_GEN_47,
+          ^_GEN_252};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off348_r0s1 <= ~_GEN_21 ? _GEN_16[348] : _GEN_22[316];
+    if (_GEN_1)
+      parity_r0s2__202 <=
+        ^{ref_tmp123_sroa_0_0_off348_r0s1,
+          ^_GEN_68,
+          ^_GEN_121,
+          ^_GEN_227,
+          ^_GEN_117,
+          ^_GEN_269};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off372_r0s1 <= ~_GEN_21 ? _GEN_16[372] : _GEN_22[340];
+    if (_GEN_1)
+      parity_r0s2__203 <=
+        ^{ref_tmp123_sroa_0_0_off372_r0s1,
+          ^_GEN_103,
+          ^_GEN_55,
+          ^_GEN_148,
+          ^_GEN_237,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off416_r0s1 <= ~_GEN_21 ? _GEN_16[416] : _GEN_22[384];
+    if (_GEN_1)
+      parity_r0s2__204 <=
+        ^{ref_tmp123_sroa_0_0_off416_r0s1,
+          ^_GEN_244,
+          ^_GEN_228,
+          ^_GEN_261,
+          ^_GEN_272,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off457_r0s1 <= ~_GEN_21 & _GEN_16[457];
+    if (_GEN_1)
+      parity_r0s2__205 <=
+        ^{ref_tmp123_sroa_0_0_off457_r0s1,
+          ^_GEN_264,
+          ^_GEN_255,
+          ^_GEN_184,
+          ^_GEN_220,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off474_r0s1 <= ~_GEN_21 & _GEN_16[474];
+    if (_GEN_1)
+      parity_r0s2__206 <= ^{ref_tmp123_sroa_0_0_off474_r0s1, ^_GEN_137, ^_GEN_176, 3'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off417_r0s1 <= ~_GEN_21 ? _GEN_16[417] : _GEN_22[385];
+    if (_GEN_1)
+      parity_r0s2__207 <=
+        ^{ref_tmp123_sroa_0_0_off417_r0s1,
+          ^_GEN_155,
+          ^_GEN_183,
+          ^_GEN_82,
+          ^_GEN_255,
+          1'h0};
+    if (_GEN_2)
+      ref_tmp123_sroa_0_0_off418_r0s1 <= ~_GEN_21 ? _GEN_16[418] : _GEN_22[386];
+    if (_GEN_1)
+      parity_r0s2__208 <=
+        ^{ref_tmp123_sroa_0_0_off418_r0s1,
+          ^_GEN_213,
+          ^_GEN_232,
+          ^_GEN_264,
+          ^_GEN_257,
+          1'h0};
     if (_GEN_0) begin
-      spec_select51_r0s3 <= _GEN_282[0];
-      spec_select51_r0s3__1 <= _GEN_282[1];
-      spec_select51_r0s3__2 <= _GEN_282[2];
-      spec_select51_r0s3__3 <= _GEN_282[3];
-      spec_select51_r0s3__4 <= _GEN_282[4];
-      spec_select51_r0s3__5 <= _GEN_282[5];
-      spec_select51_r0s3__6 <= _GEN_282[6];
-      spec_select51_r0s3__7 <= _GEN_282[7];
-      spec_select51_r0s3__8 <= _GEN_282[8];
-      spec_select51_r0s3__9 <= _GEN_282[9];
-      spec_select51_r0s3__10 <= _GEN_282[10];
-      spec_select51_r0s3__11 <= _GEN_282[11];
-      spec_select51_r0s3__12 <= _GEN_282[12];
-      spec_select51_r0s3__13 <= _GEN_282[13];
-      spec_select51_r0s3__14 <= _GEN_282[14];
-      spec_select51_r0s3__15 <= _GEN_282[15];
-      spec_select51_r0s3__16 <= _GEN_282[16];
-      spec_select51_r0s3__17 <= _GEN_282[17];
-      spec_select51_r0s3__18 <= _GEN_282[18];
-      spec_select51_r0s3__19 <= _GEN_282[19];
-      spec_select51_r0s3__20 <= _GEN_282[20];
-      spec_select51_r0s3__21 <= _GEN_282[21];
-      spec_select51_r0s3__22 <= _GEN_282[22];
-      spec_select51_r0s3__23 <= _GEN_282[23];
-      spec_select51_r0s3__24 <= _GEN_282[24];
-      spec_select51_r0s3__25 <= _GEN_282[25];
-      spec_select51_r0s3__26 <= _GEN_282[26];
-      spec_select51_r0s3__27 <= _GEN_282[27];
-      spec_select51_r0s3__28 <= _GEN_282[28];
-      spec_select51_r0s3__29 <= _GEN_282[29];
-      spec_select51_r0s3__30 <= _GEN_282[30];
-      spec_select51_r0s3__31 <= _GEN_282[31];
+      spec_select51_r0s3 <= _GEN_284[0];
+      spec_select51_r0s3__1 <= _GEN_284[1];
+      spec_select51_r0s3__2 <= _GEN_284[2];
+      spec_select51_r0s3__3 <= _GEN_284[3];
+      spec_select51_r0s3__4 <= _GEN_284[4];
+      spec_select51_r0s3__5 <= _GEN_284[5];
+      spec_select51_r0s3__6 <= _GEN_284[6];
+      spec_select51_r0s3__7 <= _GEN_284[7];
+      spec_select51_r0s3__8 <= _GEN_284[8];
+      spec_select51_r0s3__9 <= _GEN_284[9];
+      spec_select51_r0s3__10 <= _GEN_284[10];
+      spec_select51_r0s3__11 <= _GEN_284[11];
+      spec_select51_r0s3__12 <= _GEN_284[12];
+      spec_select51_r0s3__13 <= _GEN_284[13];
+      spec_select51_r0s3__14 <= _GEN_284[14];
+      spec_select51_r0s3__15 <= _GEN_284[15];
+      spec_select51_r0s3__16 <= _GEN_284[16];
+      spec_select51_r0s3__17 <= _GEN_284[17];
+      spec_select51_r0s3__18 <= _GEN_284[18];
+      spec_select51_r0s3__19 <= _GEN_284[19];
+      spec_select51_r0s3__20 <= _GEN_284[20];
+      spec_select51_r0s3__21 <= _GEN_284[21];
+      spec_select51_r0s3__22 <= _GEN_284[22];
+      spec_select51_r0s3__23 <= _GEN_284[23];
+      spec_select51_r0s3__24 <= _GEN_284[24];
+      spec_select51_r0s3__25 <= _GEN_284[25];
+      spec_select51_r0s3__26 <= _GEN_284[26];
+      spec_select51_r0s3__27 <= _GEN_284[27];
+      spec_select51_r0s3__28 <= _GEN_284[28];
+      spec_select51_r0s3__29 <= _GEN_284[29];
+      spec_select51_r0s3__30 <= _GEN_284[30];
+      spec_select51_r0s3__31 <= _GEN_284[31];
     end
     if (_GEN_2)
-      or_cond20_r0s1 <= _GEN_23 & _GEN_277[0];
+      or_cond20_r0s1 <= _GEN_23 & _GEN_279[0];
     if (_GEN_1)
       or_cond20_r0s2 <= or_cond20_r0s1;
     if (_GEN_0)
@@ -46453,85 +46351,60 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
     if (_GEN_1)
       or_cond3_r0s2 <= or_cond3_r0s1;
     if (_GEN_0)
-      spec_select34_r0s3 <= or_cond3_r0s2 ? ~_GEN_276 : 32'h0;
+      spec_select34_r0s3 <= or_cond3_r0s2 ? ~_GEN_278 : 32'h0;
     if (_GEN_2)
-      agg_tmp109_sroa_0_0_r0s1 <= _GEN_33;
+      agg_tmp108_sroa_0_0_r0s1 <= _GEN_34;
     if (_GEN_1)
-      agg_tmp109_sroa_0_0_r0s2 <= agg_tmp109_sroa_0_0_r0s1;
+      agg_tmp108_sroa_0_0_r0s2 <= agg_tmp108_sroa_0_0_r0s1;
     if (_GEN_0)
-      agg_tmp109_sroa_0_0_r0s3 <= agg_tmp109_sroa_0_0_r0s2;
+      agg_tmp108_sroa_0_0_r0s3 <= agg_tmp108_sroa_0_0_r0s2;
     if (_GEN_2)
-      field_r0s1__21 <= _GEN_35[0];
+      field_r0s1__21 <= _GEN_36[0];
     if (_GEN_1)
       field_r0s2__15 <= field_r0s1__21;
     if (_GEN_0)
       field_r0s3__15 <= field_r0s2__15;
     if (_GEN_2)
-      field_r0s1__22 <= _GEN_35[1];
+      field_r0s1__22 <= _GEN_36[1];
     if (_GEN_1)
       field_r0s2__16 <= field_r0s1__22;
     if (_GEN_0)
       field_r0s3__16 <= field_r0s2__16;
     if (_GEN_2)
-      field_r0s1__23 <= _GEN_35[2];
+      field_r0s1__23 <= _GEN_36[2];
     if (_GEN_1)
       field_r0s2__17 <= field_r0s1__23;
     if (_GEN_0) begin
       field_r0s3__17 <= field_r0s2__17;
-      xor_r0s3 <= ~_GEN_275;
+      xor_r0s3 <= ~_GEN_276;
     end
     if (_GEN_2)
-      beats_sroa_0_2_r0s1 <= ~_GEN_15 ? _GEN_30 : _GEN_30 + 16'h1;
+      beats_sroa_0_2_r0s1 <= _GEN_280;
     if (_GEN_1)
       beats_sroa_0_2_r0s2 <= beats_sroa_0_2_r0s1;
     if (_GEN_0)
       beats_sroa_0_2_r0s3 <= beats_sroa_0_2_r0s2;
-    if (_GEN_2)
-      state_sroa_0_1_r0s1 <=
-        _GEN_278 | _GEN_7 | _GEN_8
-          ? (_GEN_278
-               ? (_GEN_3
-                    ? (section_left_sroa_0_0_r0 == 11'h1 ? 3'h4 : state_sroa_0_0_r0)
-                    : sections_dout == 10'h0 ? 3'h4 : 3'h3)
-               : _GEN_7 ? (packed_dout[513] ? 3'h2 : state_sroa_0_0_r0) : 3'h1)
-          : 3'h0;
-    if (_GEN_281) begin
-      head_sroa_0_0_r0 <= _GEN_280 ? 512'h0 : head_sroa_0_1_r0s1;
-      state_sroa_0_0_r0 <= _GEN_280 ? 3'h0 : state_sroa_0_1_r0s1;
+    if (_GEN_282) begin
+      head_sroa_0_0_r0 <= _GEN_281 ? 512'h0 : _GEN_22;
+      state_sroa_0_0_r0 <= ~started ? 8'h0 : _GEN_286[state_sroa_0_0_r0[2:0]];
     end
-    if (_GEN_1)
-      cmp_i_i1569_not_r0s2 <= _GEN_279;
     if (~started | _GEN_0)
-      crc_sroa_0_0_r0 <= ~started | cmp_i_i1569_not_r0s2 ? 32'h0 : _GEN_276;
-    if (_GEN_2)
-      select_r0s1 <= _GEN_34;
-    if (_GEN_281)
-      table_sroa_0_0_r0 <= _GEN_280 ? 3'h0 : select_r0s1;
-    if (_GEN_2)
-      select_r0s1__1 <=
-        _GEN_278
-          ? (_GEN_3 ? section_left_sroa_0_0_r0 - 11'h1 : {1'h0, sections_dout})
-          : section_left_sroa_0_0_r0;
-    if (_GEN_281) begin
-      section_left_sroa_0_0_r0 <= _GEN_280 ? 11'h0 : select_r0s1__1;
-      beats_sroa_0_0_r0 <= _GEN_280 ? 16'h0 : beats_sroa_0_2_r0s1;
+      crc_sroa_0_0_r0 <= ~started | cmp_i_i694_not_r0s2 ? 32'h0 : _GEN_278;
+    if (_GEN_282) begin
+      table_sroa_0_0_r0 <= _GEN_281 ? 3'h0 : _GEN_35;
+      section_left_sroa_0_0_r0 <=
+        _GEN_281
+          ? 11'h0
+          : _GEN_283
+              ? (_GEN_3 ? section_left_sroa_0_0_r0 - 11'h1 : {1'h0, sections_dout})
+              : section_left_sroa_0_0_r0;
+      beats_sroa_0_0_r0 <= _GEN_281 ? 16'h0 : _GEN_280;
+      c_sroa_12_0_r0 <= _GEN_281 ? 8'h0 : _GEN_33;
+      c_sroa_10_0_r0 <= _GEN_281 ? 8'h0 : _GEN_27;
+      c_sroa_8_0_r0 <= _GEN_281 ? 6'h0 : _GEN_8 ? coded_dout[7:2] : c_sroa_8_0_r0;
+      c_sroa_6_0_r0 <= _GEN_281 ? 7'h0 : _GEN_279;
+      c_sroa_0_0_r0 <= _GEN_281 ? 8'h0 : _GEN_24;
     end
-    if (_GEN_2)
-      c_sroa_10_1_r0s1 <= _GEN_32;
-    if (_GEN_281)
-      c_sroa_10_0_r0 <= _GEN_280 ? 8'h0 : c_sroa_10_1_r0s1;
-    if (_GEN_2)
-      c_sroa_8_1_r0s1 <= _GEN_27;
-    if (_GEN_281)
-      c_sroa_8_0_r0 <= _GEN_280 ? 8'h0 : c_sroa_8_1_r0s1;
-    if (_GEN_2)
-      select_r0s1__2 <= _GEN_277;
-    if (_GEN_281)
-      c_sroa_6_0_r0 <= _GEN_280 ? 7'h0 : select_r0s1__2;
-    if (_GEN_2)
-      c_sroa_0_1_r0s1 <= _GEN_24;
-    if (_GEN_281)
-      c_sroa_0_0_r0 <= _GEN_280 ? 8'h0 : c_sroa_0_1_r0s1;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -46539,16 +46412,6 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
       valid0_2 <= 1'h0;
       valid0_3 <= 1'h0;
       valid0_0 <= 1'h0;
-      head_sroa_0_0_r0_ready <= 1'h0;
-      state_sroa_0_0_r0_ready <= 1'h0;
-      crc_sroa_0_0_r0_ready <= 1'h0;
-      table_sroa_0_0_r0_ready <= 1'h0;
-      section_left_sroa_0_0_r0_ready <= 1'h0;
-      beats_sroa_0_0_r0_ready <= 1'h0;
-      c_sroa_10_0_r0_ready <= 1'h0;
-      c_sroa_8_0_r0_ready <= 1'h0;
-      c_sroa_6_0_r0_ready <= 1'h0;
-      c_sroa_0_0_r0_ready <= 1'h0;
       started <= 1'h0;
     end
     else begin
@@ -46556,17 +46419,6 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
       valid0_2 <= _GEN_1 | valid0_2 & ~_GEN_0;
       valid0_3 <= _GEN_0 | valid0_3 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
-      head_sroa_0_0_r0_ready <= ~started | _GEN_1 | head_sroa_0_0_r0_ready & ~_GEN_2;
-      state_sroa_0_0_r0_ready <= ~started | _GEN_1 | state_sroa_0_0_r0_ready & ~_GEN_2;
-      crc_sroa_0_0_r0_ready <= ~started | _GEN_0 | crc_sroa_0_0_r0_ready & ~_GEN_1;
-      table_sroa_0_0_r0_ready <= ~started | _GEN_1 | table_sroa_0_0_r0_ready & ~_GEN_2;
-      section_left_sroa_0_0_r0_ready <=
-        ~started | _GEN_1 | section_left_sroa_0_0_r0_ready & ~_GEN_2;
-      beats_sroa_0_0_r0_ready <= ~started | _GEN_1 | beats_sroa_0_0_r0_ready & ~_GEN_2;
-      c_sroa_10_0_r0_ready <= ~started | _GEN_1 | c_sroa_10_0_r0_ready & ~_GEN_2;
-      c_sroa_8_0_r0_ready <= ~started | _GEN_1 | c_sroa_8_0_r0_ready & ~_GEN_2;
-      c_sroa_6_0_r0_ready <= ~started | _GEN_1 | c_sroa_6_0_r0_ready & ~_GEN_2;
-      c_sroa_0_0_r0_ready <= ~started | _GEN_1 | c_sroa_0_0_r0_ready & ~_GEN_2;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
@@ -46583,7 +46435,7 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
   assign payload_write = _GEN_2 & _GEN_15;
   assign payload_din = _GEN_16;
   assign payload_waits = valid0_0 & _GEN_15 & ~payload_full_n;
-  assign sealed_write = _GEN & cmp_i_i699_r0s3;
+  assign sealed_write = _GEN & cmp_i_i694_not_r0s3;
   assign sealed_din =
     {beats_sroa_0_2_r0s3[10:0],
      _GEN_18 ^ xor_r0s3 ^ _GEN_19,
@@ -46593,7 +46445,7 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
      field_r0s3__17,
      field_r0s3__16,
      field_r0s3__15,
-     agg_tmp109_sroa_0_0_r0s3,
+     agg_tmp108_sroa_0_0_r0s3,
      _GEN_17,
      head_sroa_0_1_r0s3[415:256],
      spec_select51_r0s3__31,
@@ -46648,11 +46500,11 @@ module kv_compress_seal_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_ap_uint
      field_r0s3__2,
      field_r0s3__1,
      field_r0s3,
-     agg_tmp95_sroa_0_0_r0s3,
+     agg_tmp94_sroa_0_0_r0s3,
      head_sroa_0_1_r0s3[71:56],
      extract_t2202_r0s3,
      head_sroa_0_1_r0s3[47:0]};
-  assign sealed_waits = valid0_3 & cmp_i_i699_r0s3 & ~sealed_full_n;
+  assign sealed_waits = valid0_3 & cmp_i_i694_not_r0s3 & ~sealed_full_n;
   assign sections_read = _GEN_5;
   assign sections_waits = _GEN_6 & ~sections_empty_n;
   assign sections1_read = _GEN_5;
@@ -46936,7 +46788,7 @@ module kv_compress(
     _encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0_hls_stream_speckv_SymbolBeat_0_hls_stream_ap_uint_512_0_u_page_read;
   wire
     _encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0_hls_stream_speckv_SymbolBeat_0_hls_stream_ap_uint_512_0_u_coded_write;
-  wire [17:0]
+  wire [18:0]
     _encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0_hls_stream_speckv_SymbolBeat_0_hls_stream_ap_uint_512_0_u_coded_din;
   wire
     _encode_speckv_Design_speckv_RunValues_hls_stream_ap_uint_10_0_hls_stream_speckv_SymbolBeat_0_hls_stream_ap_uint_512_0_u_pieces_write;
@@ -47076,7 +46928,7 @@ module kv_compress(
   wire [518:0]  _fifo_pieces_dout;
   wire          _fifo_pieces_empty_n;
   wire          _fifo_coded_full_n;
-  wire [17:0]   _fifo_coded_dout;
+  wire [18:0]   _fifo_coded_dout;
   wire          _fifo_coded_empty_n;
   wire          _fifo_fitted_full_n;
   wire [9:0]    _fifo_fitted_dout;
@@ -47425,7 +47277,7 @@ module kv_compress(
     .empty_n (_fifo_fitted_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(18),
+    .WIDTH(19),
     .DEPTH(8)
   ) fifo_coded (
     .clk     (ap_clk),
