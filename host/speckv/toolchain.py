@@ -179,7 +179,7 @@ def sanitizer(compiler: Compiler) -> Path:
     if compiler.family == "gcc":
         path = Path(_output((*compiler.command, "-print-file-name=libasan.so")).strip() or ".")
         if not path.is_absolute():  # the bare name: not found
-            raise ToolError(f"{compiler.version} comes without libasan.so: apt-get install libgcc-dev")
+            raise ToolError(f"{compiler.version} comes without libasan.so: install it (Debian: apt install g++)")
         return path
     package = _package_dir("atheris")
     path = package.parent / "asan_with_fuzzer.so" if package else Path()

@@ -44,13 +44,15 @@ class Claim:
                 raise PoolError("far memory is in use by another pool: close that one first, or use it")
             file = _locked(memory)
             _claimed.add(address)
-        self.release = weakref.finalize(self, _release, address, file)
+        self.release = weakref.finalize(self, _release, address, file, os.getpid())
 
 
-def _release(address: int, file: int | None) -> None:
+def _release(address: int, file: int | None, owner: int) -> None:
     with _guard:
         _claimed.discard(address)
     if file is not None:
+        if os.getpid() == owner:  # a forked process has the file, too, and would keep the lock as long as it lives
+            fcntl.flock(file, fcntl.LOCK_UN)
         os.close(file)
 
 
@@ -61,13 +63,19 @@ def _locked(memory: Memory) -> int | None:
         mapped = getattr(mapped, "base", None)
     if mapped is None or mapped.mode == "c" or mapped.filename is None:
         return None
-    file = os.open(mapped.filename, os.O_RDONLY)
+    try:
+        file = os.open(mapped.filename, os.O_RDONLY)
+    except OSError as error:
+        raise PoolError(
+            f"far memory {mapped.filename} cannot be opened ({error.strerror}), so that nothing keeps other "
+            "pools away: map a file that is there and may be read"
+        ) from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(file)
         raise PoolError(
-            f"far memory {mapped.filename} is in use by a pool of another process ({error.strerror}): close that one "
-            "first, or take another file"
+            f"far memory {mapped.filename} is in use by another pool, of this process or another one "
+            f"({error.strerror}): close that one first, or take another file"
         ) from None
     return file

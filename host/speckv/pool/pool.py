@@ -305,9 +305,9 @@ class Pool:
     def stats(self) -> Stats:
         """All counters, and how memory is used."""
         with self._lock:
-            misses = {reason.value: count for reason, count in self._table.misses.items()}
-            counters, prefetches = replace(self._table.counters), replace(self._near.counters)
-            return Stats(len(self._table), counters, misses, prefetches, self._table.usage())
+            blocks, counters, misses, usage = self._table.snapshot()
+            by_reason = {reason.value: count for reason, count in misses.items()}
+            return Stats(blocks, counters, by_reason, replace(self._near.counters), usage)
 
     def close(self) -> None:
         """Waits for what runs in the background; later calls raise PoolError. Closing twice is fine."""

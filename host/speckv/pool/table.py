@@ -10,7 +10,7 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from speckv.errors import PoolError
 from speckv.pool.allocator import Allocator, Usage
@@ -256,6 +256,11 @@ class PageTable:
         """How far memory is used."""
         with self._lock:
             return self._allocator.usage()
+
+    def snapshot(self) -> tuple[int, Counters, dict[Miss, int], Usage]:
+        """How many blocks there are, all counters, and how far memory is used, at one moment."""
+        with self._lock:
+            return len(self._entries), replace(self.counters), dict(self.misses), self._allocator.usage()
 
     def _reason(self, block: BlockId) -> Miss:
         gone = self._gone.get(block)

@@ -203,10 +203,34 @@ def test_a_file_has_one_pool_at_a_time_in_all_processes(tmp_path: Path) -> None:
     ):
         with Pool(device, memory=np.memmap(path, mode="r+"), codec="raw") as pool:
             pool.put(KEY, page(1), page(2))
-            assert "is in use by a pool of another process" in other.submit(stamp_in, path).result(60)
+            assert "is in use by another pool" in other.submit(stamp_in, path).result(60)
             with pytest.raises(PoolError, match="is in use"):
                 Pool(device, memory=np.memmap(path, mode="r+"))
         assert other.submit(stamp_in, path).result(60) == "1"
+
+
+def test_a_forked_process_does_not_keep_a_closed_pools_file(tmp_path: Path) -> None:
+    path = tmp_path / "far"
+    np.zeros(20 * FRAME_BYTES, np.uint8).tofile(path)
+    context = multiprocessing.get_context("fork")
+    end = context.Event()
+    with speckv.open("tiny") as device:
+        with Pool(device, memory=np.memmap(path, mode="r+"), codec="raw"):
+            child = context.Process(target=end.wait, args=(30,))
+            child.start()
+        Pool(device, memory=np.memmap(path, mode="r+"), codec="raw").close()
+    end.set()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "far"
+    np.zeros(20 * FRAME_BYTES, np.uint8).tofile(path)
+    memory = np.memmap(path, mode="r+")
+    path.unlink()
+    with speckv.open("tiny") as device, pytest.raises(PoolError, match="far cannot be opened"):
+        Pool(device, memory=memory)
 
 
 def stamp_in(path: Path) -> str:
