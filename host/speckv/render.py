@@ -7,7 +7,8 @@ from pathlib import Path
 import jinja2
 
 from speckv.design import Design
-from speckv.errors import ToolError
+from speckv.errors import CapabilityError, ToolError
+from speckv.frame import SCALE_BITS
 from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
@@ -35,8 +36,14 @@ def render(design: Design, out_dir: Path | str, *, template_dir: Path | None = N
     before the first file is written, files are replaced as a whole, and a file that would not change is left
     alone, so that builds stay incremental. Returns the paths of all outputs, sorted.
 
-    Raises ToolError, which names the template and the line if one fails, the folder if it is not writable.
+    Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names the template and
+    the line if one fails, the folder if it is not writable.
     """
+    if design.scale_bits != SCALE_BITS:
+        raise CapabilityError(
+            f"design {design.name} has scale_bits {design.scale_bits}, and the kernels only scales of {SCALE_BITS} "
+            "bits: leave the parameter out, or use the backend software"
+        )
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:

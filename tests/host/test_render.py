@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from speckv.design import Design
-from speckv.errors import ToolError
+from speckv.errors import CapabilityError, ToolError
 from speckv.render import render, templates
 
 TINY = Design.load("tiny")
@@ -106,3 +106,10 @@ def test_shipped_templates(tmp_path: Path) -> None:
     for path in paths:
         text = path.read_text()
         assert TINY.hash_hex in text.split("\n", 1)[0] and "{{" not in text and "{%" not in text
+
+
+def test_scales_that_the_kernels_do_not_have_are_refused(tmp_path: Path) -> None:
+    fine = Design.from_mapping("fine", TINY.parameters() | {"scale_bits": 16})
+    with pytest.raises(CapabilityError, match="design fine has scale_bits 16, and the kernels only scales of 8 bits"):
+        render(fine, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
