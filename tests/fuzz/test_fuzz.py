@@ -50,7 +50,8 @@ def test_short_run(kernel: str, tmp_path: Path) -> None:
     done = run(HERE / "fuzz.py", kernel, *options)
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Custom-" in done.stderr, "our mutations were not used"
-    assert len(list((tmp_path / "corpus").iterdir())) > 300, "nothing new was covered"
+    found = [path for path in (tmp_path / "corpus").iterdir() if not path.name.startswith("seed-")]
+    assert len(found) > 10, "hardly anything new was covered"
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 
@@ -174,5 +175,3 @@ def test_sealed_frames_have_their_checksums() -> None:
             packet[1:].tobytes()
         )
     assert sealed > 120
-
-

@@ -213,7 +213,7 @@ def test_json_schema(software: demo.Result) -> None:
 
 def test_table_has_a_line_per_row(software: demo.Result) -> None:
     lines = demo_output.table(software).splitlines()
-    assert len([line for line in lines if line.startswith("software")]) == len(software.rows) == 14
+    assert len([line for line in lines if line.startswith("software")]) == len(software.rows)
     assert max(len(line) for line in lines) < 130
     assert "rtl-sim" not in "".join(lines)
 
