@@ -275,10 +275,23 @@ def payload_faults(good: Packet, rng: np.random.Generator) -> Iterator[tuple[Pac
         spoilt = good.copy()
         spoilt[rng.integers(1, min(4, len(good))), rng.integers(BEAT_BYTES)] = rng.choice([0, 1, 2, 9, 64, 255])
         yield sealed_payload(spoilt), None
-    if Header.unpack(good[0]).codec in (Codec.PLANES,):
+    header = Header.unpack(good[0])
+    codec = Codec(header.codec)
+    if not frame.is_fixed_size(codec):
         for beats in (1, 2, len(good) - 2, len(good) + 1):  # its length depends on the data
             padded = np.concatenate([good, good])[: 1 + max(beats, 0)]
             yield sealed_payload(with_fields(padded, seal=True, payload_bytes=BEAT_BYTES * (len(padded) - 1))), None
+    if codec.is_prefix:
+        at = header.shape.known_bytes(codec) // BEAT_BYTES  # the beat of lengths
+        lengths = good[at].copy().view("<u2")
+        longest = np.zeros(len(lengths), "<u2")
+        longest[int(rng.integers(len(lengths)))] = 0xFFFF
+        for others in (np.zeros_like(lengths), np.full_like(lengths, 0xFFFF), longest, lengths[::-1], lengths + 1):
+            spoilt = good.copy()
+            spoilt[at] = np.ascontiguousarray(others).view(np.uint8)
+            yield sealed_payload(spoilt), None
+        for table in (0, 7, 8):
+            yield with_fields(good, seal=True, table=table), None
 
 
 def _fault_batch(
