@@ -300,7 +300,7 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
         raise HlscError(
             entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function"
         )
-    dataflow = _optimise(raw, {entry.name}, set(called), set())
+    dataflow = _optimise(raw, {entry.name}, set(called), set(), unroll=True)  # loops that construct arrays of streams
     calls = dataflow.functions[entry.name]
     results = ResultArguments(entry, uses_in_calls(calls, unoptimised), rows, pointer_accesses(calls))
     processes = _optimise_processes(raw, set(called), {entry.name}, rewinding, results)
@@ -358,7 +358,9 @@ def _set_options(llvm: Any) -> None:
         _options_set = True
 
 
-def _optimise(raw: str, keep: set[str], declare: set[str], rewinding: set[str]) -> Module:
+def _optimise(
+    raw: str, keep: set[str], declare: set[str], rewinding: set[str], *, unroll: bool = False
+) -> Module:
     """Run -O2 with the functions of ``keep`` kept whole, those of ``declare`` without body, all others
     inlined.
     """
@@ -386,7 +388,7 @@ def _optimise(raw: str, keep: set[str], declare: set[str], rewinding: set[str]) 
             f.add_function_attribute("alwaysinline")
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(opt=2)
     tuning = llvm.create_pipeline_tuning_options(2)
-    tuning.loop_unrolling = False  # only loops with an unroll pragma
+    tuning.loop_unrolling = unroll  # otherwise only loops with an unroll pragma
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     tuning.loop_interleaving = False

@@ -121,6 +121,16 @@ PARAMETERS: dict[str, Parameter] = {
         choices=frame.CODEC_NAMES,
         required=("raw",),
     ),
+    "engines": Parameter(
+        type=int,
+        description="Engines in kv_compress, and in kv_decompress, which work on different pages at the same time: for "
+        "codecs that take more than a cycle for a beat.",
+        rule="1 to 8",
+        remedy="leave it out for one; more pay only for codecs with prefix codes and int8-delta-rle",
+        minimum=1,
+        maximum=8,
+        optional=True,
+    ),
     "clock_mhz": Parameter(
         type=float,
         description="Kernel clock, MHz. hlsc schedules for its period; reports turn bytes per cycle into GB/s with it.",
@@ -151,6 +161,7 @@ class Design:
     codecs: tuple[str, ...]
     clock_mhz: float
     scale_bits: int = frame.SCALE_BITS
+    engines: int = 1
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

@@ -52,6 +52,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "store_early_load_late": ("in<32 out>32", {"calls": 20}),
     "store_then_load": ("in<32 out>32", {"calls": 20}),
     "strided": ("in<32 out>32", {}),
+    "stream_arrays": ("in<32 out>32", {"calls": 20}),
     "struct_stream": ("in<64 out>64", {}),
     "switch_modes": ("in<32 out>32", {"calls": 15}),
     "tables": ("in<64 out>64", {"calls": 20}),

@@ -42,6 +42,7 @@ def test_tiny() -> None:
         "dtypes": ("bf16", "fp16"),
         "codecs": TINY.codecs,
         "clock_mhz": 300,
+        "engines": 1,
     }
     assert all(frame.parse_codec(name, frame.Kind.V) in TINY.codec_ids for name in TINY.codecs) and "raw" in TINY.codecs
     assert designs() == sorted(designs()) and "tiny" in designs()
@@ -113,6 +114,9 @@ def test_each_construction_is_checked() -> None:
         ("codecs", ["raw", "raw"], "['raw', 'raw'] (list) with a repetition"),
         ("codecs", ["raw", "quant9"], "(did you mean quant8?)"),
         ("codecs", ["raw", 8], "with the unknown 8 (int)"),
+        ("engines", 0, "0 (int), expected 1 to 8"),
+        ("engines", 9, "9 (int), expected 1 to 8"),
+        ("engines", 2.0, "2.0 (float), which is no integer"),
         ("clock_mhz", "fast", "'fast' (str), which is no number"),
         ("clock_mhz", 0, "0 (int), expected a number of MHz"),
         ("clock_mhz", float("nan"), "nan (float), expected a number of MHz"),
@@ -262,7 +266,7 @@ def test_unreadable_yaml(tmp_path: Path) -> None:
 
 def test_hash_is_frozen() -> None:
     """Committed RTL carries this number: a change of it means a change of the design or the format."""
-    assert TINY.hash_hex == "10a1242d3716f117" == f"{TINY.hash:016x}"
+    assert TINY.hash_hex == "fa19669a3ba1ac12" == f"{TINY.hash:016x}"
 
 
 def test_hash_is_the_same_in_another_process() -> None:
@@ -315,7 +319,7 @@ def test_schema_describes_every_parameter() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) == set(PARAMETERS)
-    assert set(schema["required"]) == set(PARAMETERS) - {"description", "scale_bits"}
+    assert set(schema["required"]) == set(PARAMETERS) - {"description", "scale_bits", "engines"}
     assert all(entry["description"] for entry in schema["properties"].values())
     assert schema["properties"]["max_channels"]["multipleOf"] == 32
     assert schema["properties"]["bus_bits"] == {

@@ -1,4 +1,4 @@
-"""C simulation: the kernels' rendered C++, compiled natively, one call of the top function per packet.
+"""C simulation: the kernels' rendered C++, compiled natively, one call of the top function for a packet of each engine.
 
 Streams are unbounded queues here: what this proves is the arithmetic and the packet rules, not FIFO depths,
 timing or back-pressure.
@@ -71,7 +71,7 @@ def build(
         for include, folder in zip(includes, folders, strict=True)
         for name, text in sources.text_files(folder).items()
     }
-    flags = (STANDARDS[tool.family], *FLAGS, *watched)
+    flags = (STANDARDS[tool.family], *FLAGS, f"-DSPECKV_ENGINES={design.engines}", *watched)
     harnesses = (HARNESS, DMA_HARNESS) if "kv_dma.cpp" in texts else (HARNESS,)  # sources of a test may have no kv_dma
     files = {
         **{f"src/{name}": text for name, text in texts.items()},

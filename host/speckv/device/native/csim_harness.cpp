@@ -1,8 +1,10 @@
-// Runs the kernels' C++ natively: one call of the top function per packet.
+// Runs the kernels' C++ natively: one call of the top function for a packet of each engine.
 //
 // Built with the rendered kernels into a shared object and called through ctypes (device/csim.py).
-// SPECKV_KERNELS lists the top functions: -D'SPECKV_KERNELS=KERNEL(kv_compress) KERNEL(kv_decompress)'.
+// SPECKV_KERNELS lists the top functions: -D'SPECKV_KERNELS=KERNEL(kv_compress) KERNEL(kv_decompress)', and
+// SPECKV_ENGINES is the number of engines in each.
 // It compiles against hlsc's ap_int.h (clang) and against Xilinx's ap_types (g++).
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -73,7 +75,13 @@ std::string collect(axis_stream &out, Runner &runner) {
     beats++;
   }
   runner.lengths.push_back(beats);
+  return {};
+}
+
+// What no packet accounts for, or an empty string.
+std::string left_over(const axis_stream &in, const axis_stream &out) {
   if (!out.empty()) return std::to_string(out.size()) + " beats are left in the output stream after TLAST";
+  if (!in.empty()) return std::to_string(in.size()) + " beats are left in the input stream";
   return {};
 }
 
@@ -88,7 +96,8 @@ EXPORT const std::uint32_t *csim_lengths(const Runner *r) { return r->lengths.da
 EXPORT const char *csim_message(const Runner *r) { return r->message.c_str(); }
 
 // `data`: the beats of all packets, 64 bytes each; `keep`: TKEEP per beat or null for all ones;
-// `beats`: beats of each packet. Returns how many packets came out right; fewer than `packets`: csim_message.
+// `beats`: beats of each packet. Returns how many packets were in the calls that went right; fewer than `packets`:
+// csim_message.
 EXPORT std::uint64_t csim_run(Runner *r, const char *name, const std::uint8_t *data, const std::uint64_t *keep,
                               const std::uint32_t *beats, std::uint64_t packets) {
   r->output.clear();
@@ -102,19 +111,20 @@ EXPORT std::uint64_t csim_run(Runner *r, const char *name, const std::uint8_t *d
     return 0;
   }
   std::uint64_t at = 0;
-  for (std::uint64_t p = 0; p < packets; p++) {
+  for (std::uint64_t first = 0; first < packets; first += SPECKV_ENGINES) {
+    const std::uint64_t behind = std::min<std::uint64_t>(first + SPECKV_ENGINES, packets);
     try {
       axis_stream in("in"), out("out");
-      for (std::uint32_t b = 0; b < beats[p]; b++, at++)
-        in.write(load(data + BEAT_BYTES * at, keep ? keep[at] : ~std::uint64_t{0}, b + 1 == beats[p]));
+      for (std::uint64_t p = first; p < behind; p++)
+        for (std::uint32_t b = 0; b < beats[p]; b++, at++)
+          in.write(load(data + BEAT_BYTES * at, keep ? keep[at] : ~std::uint64_t{0}, b + 1 == beats[p]));
       kernel->top(in, out);
-      r->message = collect(out, *r);
-      if (r->message.empty() && !in.empty())
-        r->message = std::to_string(in.size()) + " beats are left in the input stream";
+      for (std::uint64_t p = first; p < behind && r->message.empty(); p++) r->message = collect(out, *r);
+      if (r->message.empty()) r->message = left_over(in, out);
     } catch (const std::exception &e) {
       r->message = e.what();
     }
-    if (!r->message.empty()) return p;
+    if (!r->message.empty()) return first;
   }
   return packets;
 }
