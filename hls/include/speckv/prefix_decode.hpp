@@ -324,7 +324,7 @@ start_lanes:
     lanes[l].start();
   }
   constexpr int kLead = kTurns + 2;  // steps until every lane has its first word, and from that two bytes in its window
-  using step_t = ap_uint<page_count_t<D>::width + 1>;
+  using step_t = ap_uint<bits_for(D::max_page_beats + kLead + kTurns)>;
   const step_t end = page.beats + kLead;
   const step_t steps = page.beats == 0 ? step_t(0) : step_t(end + kTurns);
   bool misfit = known.misfit;

@@ -194,7 +194,7 @@ start_lanes:
 
   const page_count_t<D> beats = pages.read();
   const table_t table = tables.read();
-  using step_t = ap_uint<page_count_t<D>::width + 2>;
+  using step_t = ap_uint<bits_for(D::max_page_beats + kTail + kTurns - 1)>;
   const step_t pad_word = beats + 1, rest = beats + kTurns;
   step_t steps = beats + (kTail + kTurns - 1);
   steps.range(1, 0) = 0;  // every lane has had as many turns

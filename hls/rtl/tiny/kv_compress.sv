@@ -29239,8 +29239,8 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
 );
 
   wire         _GEN;
-  reg  [7:0]   row255_sroa_0_066_r5;
-  reg  [2:0]   turn253_sroa_0_067_r5;
+  reg  [7:0]   row255_sroa_0_065_r5;
+  reg  [2:0]   turn253_sroa_0_066_r5;
   reg  [7:0]   places_sroa_12_2_r5;
   reg  [7:0]   places_sroa_75_2_r5;
   reg  [7:0]   places_sroa_138_2_r5;
@@ -29345,8 +29345,7 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [1:0]   tails_sroa_89_1_r4;
   reg  [1:0]   tails_sroa_92_1_r4;
   reg  [1:0]   tails_sroa_95_1_r4;
-  reg  [320:0] shl_i2093_r4;
-  reg  [11:0]  step_sroa_0_056_r1;
+  reg  [9:0]   step_sroa_0_055_r1;
   reg  [7:0]   places_sroa_0_0_r1;
   reg  [3:0]   places_sroa_7_0_r1;
   reg  [7:0]   places_sroa_65_0_r1;
@@ -29543,23 +29542,23 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_5 = _GEN_4 & exit0_0;
   reg          exit0_1;
   wire         _GEN_6 = _GEN_4 & exit0_1;
-  reg  [15:0]  hold_conv3_i1165;
-  reg  [15:0]  hold_loadedv_i312_mask;
-  reg  [15:0]  hold_conv_i1084;
+  reg  [15:0]  hold_conv3_i1187;
+  reg  [15:0]  hold_2;
+  reg  [15:0]  hold_3;
   reg  [6:0]   hold_conv_i1502;
   reg  [15:0]  hold_and_i;
-  reg          hold_cmp_i112_not;
-  wire [15:0]  _GEN_7 = {4'h0, step_sroa_0_056_r1};
-  wire         _GEN_8 = _GEN_7 < hold_conv3_i1165;
+  reg          hold_cmp_i122_not;
+  wire [15:0]  _GEN_7 = {6'h0, step_sroa_0_055_r1};
+  wire         _GEN_8 = _GEN_7 < hold_conv3_i1187;
   wire [31:0]  _GEN_9 = _GEN_8 ? page_dout[287:256] : 32'h0;
   wire         _GEN_10 = _GEN_2 & ~(_GEN_9[0]);
   wire [255:0] _GEN_11 = _GEN_8 ? page_dout[255:0] : 256'h0;
   wire [6:0]   _GEN_12 = {3'h0, _GEN_11[3:0]} | hold_conv_i1502;
-  wire         _GEN_13 = _GEN_7 > hold_loadedv_i312_mask;
-  wire         _GEN_14 = ~_GEN_8 & ~_GEN_13;
-  wire         _GEN_15 = _GEN_14 | ~_GEN_8 & _GEN_13;
+  wire         _GEN_13 = _GEN_7 < hold_2;
+  wire         _GEN_14 = ~_GEN_8 & _GEN_13;
+  wire         _GEN_15 = _GEN_14 | ~_GEN_8 & ~_GEN_13;
   wire         _GEN_16 = _GEN_15 & _GEN_14;
-  wire         _GEN_17 = _GEN_7 < hold_conv_i1084;
+  wire         _GEN_17 = _GEN_7 < hold_3;
   wire         _GEN_18 = _GEN_15 & _GEN_17 & ~_GEN_14;
   wire         _GEN_19 = _GEN_15 & ~_GEN_17 & ~_GEN_14;
   wire         _GEN_20 =
@@ -29721,21 +29720,21 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg          valid1_1;
   reg          or_r1s1;
   reg          or_r1s2;
-  reg          cmp_i169_r1s1;
-  reg          cmp_i169_r1s2;
-  reg          cmp_i169_2439449_r1s1;
-  reg          cmp_i169_2439449_r1s2;
+  reg          cmp_i188_r1s1;
+  reg          cmp_i188_r1s2;
+  reg          cmp_i188_2438448_r1s1;
+  reg          cmp_i188_2438448_r1s2;
   wire         _GEN_82 =
     or_r1s2
-      ? (cmp_i169_r1s2 ? lanes_sroa_25_0_r1 : lanes_sroa_745_0_r1)
-      : cmp_i169_2439449_r1s2 ? lanes_sroa_505_0_r1 : lanes_sroa_265_0_r1;
-  reg  [1:0]   step_sroa_0_056_r1s1;
-  reg  [1:0]   step_sroa_0_056_r1s2;
-  wire [6:0]   _GEN_83 = {step_sroa_0_056_r1s2, places_sroa_0_0_r1[4:0]};
+      ? (cmp_i188_r1s2 ? lanes_sroa_25_0_r1 : lanes_sroa_745_0_r1)
+      : cmp_i188_2438448_r1s2 ? lanes_sroa_505_0_r1 : lanes_sroa_265_0_r1;
+  reg  [1:0]   step_sroa_0_055_r1s1;
+  reg  [1:0]   step_sroa_0_055_r1s2;
+  wire [6:0]   _GEN_83 = {step_sroa_0_055_r1s2, places_sroa_0_0_r1[4:0]};
   wire [31:0]  _GEN_84 =
     or_r1s2
-      ? (cmp_i169_r1s2 ? lanes_sroa_22_0_r1 : lanes_sroa_742_0_r1)
-      : cmp_i169_2439449_r1s2 ? lanes_sroa_502_0_r1 : lanes_sroa_262_0_r1;
+      ? (cmp_i188_r1s2 ? lanes_sroa_22_0_r1 : lanes_sroa_742_0_r1)
+      : cmp_i188_2438448_r1s2 ? lanes_sroa_502_0_r1 : lanes_sroa_262_0_r1;
   reg          xor_r1s1;
   reg          xor_r1s2;
   reg          xor_r1s1__1;
@@ -29745,10 +29744,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_85 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_55_0_r1 : lanes_sroa_295_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_55_0_r1 : lanes_sroa_295_0_r1)
            : lanes_sroa_535_0_r1)
       : lanes_sroa_775_0_r1;
-  wire [6:0]   _GEN_86 = {step_sroa_0_056_r1s2, places_sroa_65_0_r1[4:0]};
+  wire [6:0]   _GEN_86 = {step_sroa_0_055_r1s2, places_sroa_65_0_r1[4:0]};
   reg          xor_r1s1__3;
   reg          xor_r1s2__3;
   wire [31:0]  _GEN_87 =
@@ -29762,10 +29761,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_88 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_85_0_r1 : lanes_sroa_325_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_85_0_r1 : lanes_sroa_325_0_r1)
            : lanes_sroa_565_0_r1)
       : lanes_sroa_805_0_r1;
-  wire [6:0]   _GEN_89 = {step_sroa_0_056_r1s2, places_sroa_128_0_r1[4:0]};
+  wire [6:0]   _GEN_89 = {step_sroa_0_055_r1s2, places_sroa_128_0_r1[4:0]};
   wire [31:0]  _GEN_90 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29777,10 +29776,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_91 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_115_0_r1 : lanes_sroa_355_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_115_0_r1 : lanes_sroa_355_0_r1)
            : lanes_sroa_595_0_r1)
       : lanes_sroa_835_0_r1;
-  wire [6:0]   _GEN_92 = {step_sroa_0_056_r1s2, places_sroa_191_0_r1[4:0]};
+  wire [6:0]   _GEN_92 = {step_sroa_0_055_r1s2, places_sroa_191_0_r1[4:0]};
   wire [31:0]  _GEN_93 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29792,10 +29791,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_94 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_145_0_r1 : lanes_sroa_385_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_145_0_r1 : lanes_sroa_385_0_r1)
            : lanes_sroa_625_0_r1)
       : lanes_sroa_865_0_r1;
-  wire [6:0]   _GEN_95 = {step_sroa_0_056_r1s2, places_sroa_254_0_r1[4:0]};
+  wire [6:0]   _GEN_95 = {step_sroa_0_055_r1s2, places_sroa_254_0_r1[4:0]};
   wire [31:0]  _GEN_96 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29807,10 +29806,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_97 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_175_0_r1 : lanes_sroa_415_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_175_0_r1 : lanes_sroa_415_0_r1)
            : lanes_sroa_655_0_r1)
       : lanes_sroa_895_0_r1;
-  wire [6:0]   _GEN_98 = {step_sroa_0_056_r1s2, places_sroa_317_0_r1[4:0]};
+  wire [6:0]   _GEN_98 = {step_sroa_0_055_r1s2, places_sroa_317_0_r1[4:0]};
   wire [31:0]  _GEN_99 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29822,10 +29821,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_100 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_205_0_r1 : lanes_sroa_445_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_205_0_r1 : lanes_sroa_445_0_r1)
            : lanes_sroa_685_0_r1)
       : lanes_sroa_925_0_r1;
-  wire [6:0]   _GEN_101 = {step_sroa_0_056_r1s2, places_sroa_380_0_r1[4:0]};
+  wire [6:0]   _GEN_101 = {step_sroa_0_055_r1s2, places_sroa_380_0_r1[4:0]};
   wire [31:0]  _GEN_102 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29837,10 +29836,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_103 =
     xor_r1s2
       ? (xor_r1s2__1
-           ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_235_0_r1 : lanes_sroa_475_0_r1)
+           ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_235_0_r1 : lanes_sroa_475_0_r1)
            : lanes_sroa_715_0_r1)
       : lanes_sroa_955_0_r1;
-  wire [6:0]   _GEN_104 = {step_sroa_0_056_r1s2, places_sroa_443_0_r1[4:0]};
+  wire [6:0]   _GEN_104 = {step_sroa_0_055_r1s2, places_sroa_443_0_r1[4:0]};
   wire [31:0]  _GEN_105 =
     xor_r1s2
       ? (xor_r1s2__1
@@ -29850,8 +29849,8 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
            : lanes_sroa_712_0_r1)
       : lanes_sroa_952_0_r1;
   wire         _GEN_106 = ~_GEN_15 | _GEN_16 | _GEN_18 | _GEN_19;
-  wire [11:0]  _GEN_107 = step_sroa_0_056_r1 + 12'h1;
-  wire         _GEN_108 = _GEN_106 & {4'h0, _GEN_107} == hold_and_i;
+  wire [9:0]   _GEN_107 = step_sroa_0_055_r1 + 10'h1;
+  wire         _GEN_108 = _GEN_106 & {6'h0, _GEN_107} == hold_and_i;
   reg          active1;
   reg          exit1_32;
   reg  [7:0]   hold_places_sroa_17_0;
@@ -29859,7 +29858,7 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg          and_r1s2;
   reg          cmp_i1753_r1s1;
   reg          cmp_i1753_r1s2;
-  reg          v227_r1s1;
+  reg          v229_r1s1;
   reg          beat_sroa_6_1_r1s1;
   reg  [3:0]   conv2_i1526_r1s2;
   reg          xor_r1s1__4;
@@ -30055,6 +30054,7 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   hold_places_sroa_23_0;
   reg          valid2_0;
   wire         _GEN_109 = active2 & ~valid2_0;
+  reg  [7:0]   hold_68;
   reg  [7:0]   hold_66;
   reg  [7:0]   hold_64;
   reg  [7:0]   hold_62;
@@ -30086,7 +30086,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   hold_10;
   reg  [7:0]   hold_8;
   reg  [7:0]   hold_6;
-  reg  [7:0]   hold_4;
+  reg  [7:0]   hold_67;
+  reg  [7:0]   hold_51;
+  reg  [7:0]   hold_35;
+  reg  [7:0]   hold_19;
   reg  [7:0]   hold_65;
   reg  [7:0]   hold_49;
   reg  [7:0]   hold_33;
@@ -30115,10 +30118,6 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   hold_37;
   reg  [7:0]   hold_21;
   reg  [7:0]   hold_5;
-  reg  [7:0]   hold_51;
-  reg  [7:0]   hold_35;
-  reg  [7:0]   hold_19;
-  reg  [7:0]   hold_3;
   wire         _GEN_110 = valid4_0 & lengths_full_n;
   wire         _GEN_111 = active4 & ~valid4_0;
   reg          exit4_0;
@@ -30157,22 +30156,22 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   hold_places_sroa_124_1;
   reg  [7:0]   hold_places_sroa_61_1;
   reg  [3:0]   hold_conv3_i2106;
-  wire         _GEN_113 = places_sroa_12_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_113 = places_sroa_12_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_114 = _GEN_1 & _GEN_113;
-  wire [6:0]   _GEN_115 = {turn253_sroa_0_067_r5[1:0], row255_sroa_0_066_r5[4:0]};
-  wire         _GEN_116 = places_sroa_75_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire [6:0]   _GEN_115 = {turn253_sroa_0_066_r5[1:0], row255_sroa_0_065_r5[4:0]};
+  wire         _GEN_116 = places_sroa_75_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_117 = _GEN_1 & _GEN_116;
-  wire         _GEN_118 = places_sroa_138_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_118 = places_sroa_138_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_119 = _GEN_1 & _GEN_118;
-  wire         _GEN_120 = places_sroa_201_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_120 = places_sroa_201_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_121 = _GEN_1 & _GEN_120;
-  wire         _GEN_122 = places_sroa_264_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_122 = places_sroa_264_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_123 = _GEN_1 & _GEN_122;
-  wire         _GEN_124 = places_sroa_327_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_124 = places_sroa_327_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_125 = _GEN_1 & _GEN_124;
-  wire         _GEN_126 = places_sroa_390_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_126 = places_sroa_390_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_127 = _GEN_1 & _GEN_126;
-  wire         _GEN_128 = places_sroa_453_2_r5[4:0] >= row255_sroa_0_066_r5[4:0];
+  wire         _GEN_128 = places_sroa_453_2_r5[4:0] >= row255_sroa_0_065_r5[4:0];
   wire         _GEN_129 = _GEN_1 & _GEN_128;
   assign _GEN_1 = valid5_0 & (~valid5_1 | _GEN_0);
   reg          xor_r5s1;
@@ -30190,15 +30189,15 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         | xor_r5s1__5 & ~rows5_full_n | xor_r5s1__6 & ~rows6_full_n | xor_r5s1__7
         & ~rows7_full_n);
   wire         _GEN_130 =
-    row255_sroa_0_066_r5[4:0] < places_sroa_12_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_75_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_138_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_201_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_264_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_327_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_390_2_r5[4:0]
-    | row255_sroa_0_066_r5[4:0] < places_sroa_453_2_r5[4:0];
-  wire [2:0]   _GEN_131 = _GEN_130 ? turn253_sroa_0_067_r5 : turn253_sroa_0_067_r5 + 3'h1;
+    row255_sroa_0_065_r5[4:0] < places_sroa_12_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_75_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_138_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_201_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_264_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_327_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_390_2_r5[4:0]
+    | row255_sroa_0_065_r5[4:0] < places_sroa_453_2_r5[4:0];
+  wire [2:0]   _GEN_131 = _GEN_130 ? turn253_sroa_0_066_r5 : turn253_sroa_0_066_r5 + 3'h1;
   wire         _GEN_132 = active5 & ~valid5_0 & ~valid5_1;
   reg          valid6_0;
   wire         _GEN_133 = active6 & ~valid6_0;
@@ -30206,11 +30205,11 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [3:0]   beat_sroa_0_1_r1s1;
   reg  [3:0]   beat_sroa_0_1_r1s1__1;
   reg  [7:0]   select_r1s2;
-  reg  [23:0]  lanes_sroa_739393_0_r1;
-  reg  [2:0]   lanes_sroa_752394_0_r1;
+  reg  [23:0]  lanes_sroa_739392_0_r1;
+  reg  [2:0]   lanes_sroa_752393_0_r1;
   reg  [7:0]   lanes_sroa_734_0_r1;
   reg  [7:0]   lanes_sroa_728_0_r1;
-  reg  [2:0]   lanes_sroa_722390_0_r1;
+  reg  [2:0]   lanes_sroa_722389_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__2;
   reg  [3:0]   beat_sroa_0_1_r1s1__3;
   reg  [7:0]   select_r1s2__1;
@@ -30219,70 +30218,70 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [3:0]   beat_sroa_0_1_r1s1__4;
   reg  [3:0]   beat_sroa_0_1_r1s1__5;
   reg  [7:0]   select_r1s2__2;
-  reg  [23:0]  lanes_sroa_709389_0_r1;
+  reg  [23:0]  lanes_sroa_709388_0_r1;
   reg  [7:0]   lanes_sroa_764_0_r1;
   reg  [7:0]   lanes_sroa_704_0_r1;
   reg  [7:0]   lanes_sroa_698_0_r1;
-  reg  [2:0]   lanes_sroa_692386_0_r1;
-  reg  [23:0]  lanes_sroa_769397_0_r1;
+  reg  [2:0]   lanes_sroa_692385_0_r1;
+  reg  [23:0]  lanes_sroa_769396_0_r1;
   reg          lanes_sroa_689_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__6;
   reg  [3:0]   beat_sroa_0_1_r1s1__7;
   reg  [7:0]   select_r1s2__3;
-  reg  [23:0]  lanes_sroa_679385_0_r1;
+  reg  [23:0]  lanes_sroa_679384_0_r1;
   reg  [7:0]   lanes_sroa_674_0_r1;
   reg  [7:0]   lanes_sroa_668_0_r1;
-  reg  [2:0]   lanes_sroa_662382_0_r1;
+  reg  [2:0]   lanes_sroa_662381_0_r1;
   reg          lanes_sroa_659_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__8;
   reg  [3:0]   beat_sroa_0_1_r1s1__9;
   reg  [7:0]   select_r1s2__4;
-  reg  [23:0]  lanes_sroa_649381_0_r1;
+  reg  [23:0]  lanes_sroa_649380_0_r1;
   reg          lanes_sroa_779_0_r1;
   reg  [7:0]   lanes_sroa_644_0_r1;
   reg  [7:0]   lanes_sroa_638_0_r1;
-  reg  [2:0]   lanes_sroa_632378_0_r1;
-  reg  [2:0]   lanes_sroa_782398_0_r1;
+  reg  [2:0]   lanes_sroa_632377_0_r1;
+  reg  [2:0]   lanes_sroa_782397_0_r1;
   reg          lanes_sroa_629_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__10;
   reg  [3:0]   beat_sroa_0_1_r1s1__11;
   reg  [7:0]   select_r1s2__5;
-  reg  [23:0]  lanes_sroa_619377_0_r1;
+  reg  [23:0]  lanes_sroa_619376_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__12;
   reg  [3:0]   beat_sroa_0_1_r1s1__13;
   reg  [7:0]   select_r1s2__6;
   reg  [7:0]   lanes_sroa_788_0_r1;
   reg  [7:0]   lanes_sroa_614_0_r1;
   reg  [7:0]   lanes_sroa_608_0_r1;
-  reg  [2:0]   lanes_sroa_602374_0_r1;
+  reg  [2:0]   lanes_sroa_602373_0_r1;
   reg  [7:0]   lanes_sroa_794_0_r1;
   reg          lanes_sroa_599_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__14;
   reg  [3:0]   beat_sroa_0_1_r1s1__15;
   reg  [7:0]   select_r1s2__7;
-  reg  [23:0]  lanes_sroa_589373_0_r1;
-  reg  [23:0]  lanes_sroa_799401_0_r1;
+  reg  [23:0]  lanes_sroa_589372_0_r1;
+  reg  [23:0]  lanes_sroa_799400_0_r1;
   reg  [7:0]   lanes_sroa_584_0_r1;
   reg  [7:0]   lanes_sroa_578_0_r1;
-  reg  [2:0]   lanes_sroa_572370_0_r1;
+  reg  [2:0]   lanes_sroa_572369_0_r1;
   reg          lanes_sroa_569_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__16;
   reg  [3:0]   beat_sroa_0_1_r1s1__17;
   reg  [7:0]   select_r1s2__8;
-  reg  [23:0]  lanes_sroa_559369_0_r1;
+  reg  [23:0]  lanes_sroa_559368_0_r1;
   reg  [7:0]   lanes_sroa_554_0_r1;
   reg  [7:0]   lanes_sroa_548_0_r1;
-  reg  [2:0]   lanes_sroa_542366_0_r1;
+  reg  [2:0]   lanes_sroa_542365_0_r1;
   reg          lanes_sroa_809_0_r1;
   reg          lanes_sroa_539_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__18;
   reg  [3:0]   beat_sroa_0_1_r1s1__19;
   reg  [7:0]   select_r1s2__9;
-  reg  [23:0]  lanes_sroa_529365_0_r1;
-  reg  [2:0]   lanes_sroa_812402_0_r1;
+  reg  [23:0]  lanes_sroa_529364_0_r1;
+  reg  [2:0]   lanes_sroa_812401_0_r1;
   reg  [7:0]   lanes_sroa_524_0_r1;
   reg  [7:0]   lanes_sroa_518_0_r1;
-  reg  [2:0]   lanes_sroa_512362_0_r1;
+  reg  [2:0]   lanes_sroa_512361_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__20;
   reg  [3:0]   beat_sroa_0_1_r1s1__21;
   reg  [7:0]   select_r1s2__10;
@@ -30291,70 +30290,70 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [3:0]   beat_sroa_0_1_r1s1__22;
   reg  [3:0]   beat_sroa_0_1_r1s1__23;
   reg  [7:0]   select_r1s2__11;
-  reg  [23:0]  lanes_sroa_499361_0_r1;
+  reg  [23:0]  lanes_sroa_499360_0_r1;
   reg  [7:0]   lanes_sroa_824_0_r1;
   reg  [7:0]   lanes_sroa_494_0_r1;
   reg  [7:0]   lanes_sroa_488_0_r1;
-  reg  [2:0]   lanes_sroa_482358_0_r1;
-  reg  [23:0]  lanes_sroa_829405_0_r1;
+  reg  [2:0]   lanes_sroa_482357_0_r1;
+  reg  [23:0]  lanes_sroa_829404_0_r1;
   reg          lanes_sroa_479_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__24;
   reg  [3:0]   beat_sroa_0_1_r1s1__25;
   reg  [7:0]   select_r1s2__12;
-  reg  [23:0]  lanes_sroa_469357_0_r1;
+  reg  [23:0]  lanes_sroa_469356_0_r1;
   reg  [7:0]   lanes_sroa_464_0_r1;
   reg  [7:0]   lanes_sroa_458_0_r1;
-  reg  [2:0]   lanes_sroa_452354_0_r1;
+  reg  [2:0]   lanes_sroa_452353_0_r1;
   reg          lanes_sroa_449_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__26;
   reg  [3:0]   beat_sroa_0_1_r1s1__27;
   reg  [7:0]   select_r1s2__13;
-  reg  [23:0]  lanes_sroa_439353_0_r1;
+  reg  [23:0]  lanes_sroa_439352_0_r1;
   reg          lanes_sroa_839_0_r1;
   reg  [7:0]   lanes_sroa_434_0_r1;
   reg  [7:0]   lanes_sroa_428_0_r1;
-  reg  [2:0]   lanes_sroa_422350_0_r1;
-  reg  [2:0]   lanes_sroa_842406_0_r1;
+  reg  [2:0]   lanes_sroa_422349_0_r1;
+  reg  [2:0]   lanes_sroa_842405_0_r1;
   reg          lanes_sroa_419_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__28;
   reg  [3:0]   beat_sroa_0_1_r1s1__29;
   reg  [7:0]   select_r1s2__14;
-  reg  [23:0]  lanes_sroa_409349_0_r1;
+  reg  [23:0]  lanes_sroa_409348_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__30;
   reg  [3:0]   beat_sroa_0_1_r1s1__31;
   reg  [7:0]   select_r1s2__15;
   reg  [7:0]   lanes_sroa_848_0_r1;
   reg  [7:0]   lanes_sroa_404_0_r1;
   reg  [7:0]   lanes_sroa_398_0_r1;
-  reg  [2:0]   lanes_sroa_392346_0_r1;
+  reg  [2:0]   lanes_sroa_392345_0_r1;
   reg  [7:0]   lanes_sroa_854_0_r1;
   reg          lanes_sroa_389_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__32;
   reg  [3:0]   beat_sroa_0_1_r1s1__33;
   reg  [7:0]   select_r1s2__16;
-  reg  [23:0]  lanes_sroa_379345_0_r1;
-  reg  [23:0]  lanes_sroa_859409_0_r1;
+  reg  [23:0]  lanes_sroa_379344_0_r1;
+  reg  [23:0]  lanes_sroa_859408_0_r1;
   reg  [7:0]   lanes_sroa_374_0_r1;
   reg  [7:0]   lanes_sroa_368_0_r1;
-  reg  [2:0]   lanes_sroa_362342_0_r1;
+  reg  [2:0]   lanes_sroa_362341_0_r1;
   reg          lanes_sroa_359_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__34;
   reg  [3:0]   beat_sroa_0_1_r1s1__35;
   reg  [7:0]   select_r1s2__17;
-  reg  [23:0]  lanes_sroa_349341_0_r1;
+  reg  [23:0]  lanes_sroa_349340_0_r1;
   reg  [7:0]   lanes_sroa_344_0_r1;
   reg  [7:0]   lanes_sroa_338_0_r1;
-  reg  [2:0]   lanes_sroa_332338_0_r1;
+  reg  [2:0]   lanes_sroa_332337_0_r1;
   reg          lanes_sroa_869_0_r1;
   reg          lanes_sroa_329_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__36;
   reg  [3:0]   beat_sroa_0_1_r1s1__37;
   reg  [7:0]   select_r1s2__18;
-  reg  [23:0]  lanes_sroa_319337_0_r1;
-  reg  [2:0]   lanes_sroa_872410_0_r1;
+  reg  [23:0]  lanes_sroa_319336_0_r1;
+  reg  [2:0]   lanes_sroa_872409_0_r1;
   reg  [7:0]   lanes_sroa_314_0_r1;
   reg  [7:0]   lanes_sroa_308_0_r1;
-  reg  [2:0]   lanes_sroa_302334_0_r1;
+  reg  [2:0]   lanes_sroa_302333_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__38;
   reg  [3:0]   beat_sroa_0_1_r1s1__39;
   reg  [7:0]   select_r1s2__19;
@@ -30363,70 +30362,70 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [3:0]   beat_sroa_0_1_r1s1__40;
   reg  [3:0]   beat_sroa_0_1_r1s1__41;
   reg  [7:0]   select_r1s2__20;
-  reg  [23:0]  lanes_sroa_289333_0_r1;
+  reg  [23:0]  lanes_sroa_289332_0_r1;
   reg  [7:0]   lanes_sroa_884_0_r1;
   reg  [7:0]   lanes_sroa_284_0_r1;
   reg  [7:0]   lanes_sroa_278_0_r1;
-  reg  [2:0]   lanes_sroa_272330_0_r1;
-  reg  [23:0]  lanes_sroa_889413_0_r1;
+  reg  [2:0]   lanes_sroa_272329_0_r1;
+  reg  [23:0]  lanes_sroa_889412_0_r1;
   reg          lanes_sroa_269_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__42;
   reg  [3:0]   beat_sroa_0_1_r1s1__43;
   reg  [7:0]   select_r1s2__21;
-  reg  [23:0]  lanes_sroa_259329_0_r1;
+  reg  [23:0]  lanes_sroa_259328_0_r1;
   reg  [7:0]   lanes_sroa_254_0_r1;
   reg  [7:0]   lanes_sroa_248_0_r1;
-  reg  [2:0]   lanes_sroa_242326_0_r1;
+  reg  [2:0]   lanes_sroa_242325_0_r1;
   reg          lanes_sroa_239_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__44;
   reg  [3:0]   beat_sroa_0_1_r1s1__45;
   reg  [7:0]   select_r1s2__22;
-  reg  [23:0]  lanes_sroa_229325_0_r1;
+  reg  [23:0]  lanes_sroa_229324_0_r1;
   reg          lanes_sroa_899_0_r1;
   reg  [7:0]   lanes_sroa_224_0_r1;
   reg  [7:0]   lanes_sroa_218_0_r1;
-  reg  [2:0]   lanes_sroa_212322_0_r1;
-  reg  [2:0]   lanes_sroa_902414_0_r1;
+  reg  [2:0]   lanes_sroa_212321_0_r1;
+  reg  [2:0]   lanes_sroa_902413_0_r1;
   reg          lanes_sroa_209_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__46;
   reg  [3:0]   beat_sroa_0_1_r1s1__47;
   reg  [7:0]   select_r1s2__23;
-  reg  [23:0]  lanes_sroa_199321_0_r1;
+  reg  [23:0]  lanes_sroa_199320_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__48;
   reg  [3:0]   beat_sroa_0_1_r1s1__49;
   reg  [7:0]   select_r1s2__24;
   reg  [7:0]   lanes_sroa_908_0_r1;
   reg  [7:0]   lanes_sroa_194_0_r1;
   reg  [7:0]   lanes_sroa_188_0_r1;
-  reg  [2:0]   lanes_sroa_182318_0_r1;
+  reg  [2:0]   lanes_sroa_182317_0_r1;
   reg  [7:0]   lanes_sroa_914_0_r1;
   reg          lanes_sroa_179_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__50;
   reg  [3:0]   beat_sroa_0_1_r1s1__51;
   reg  [7:0]   select_r1s2__25;
-  reg  [23:0]  lanes_sroa_169317_0_r1;
-  reg  [23:0]  lanes_sroa_919417_0_r1;
+  reg  [23:0]  lanes_sroa_169316_0_r1;
+  reg  [23:0]  lanes_sroa_919416_0_r1;
   reg  [7:0]   lanes_sroa_164_0_r1;
   reg  [7:0]   lanes_sroa_158_0_r1;
-  reg  [2:0]   lanes_sroa_152314_0_r1;
+  reg  [2:0]   lanes_sroa_152313_0_r1;
   reg          lanes_sroa_149_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__52;
   reg  [3:0]   beat_sroa_0_1_r1s1__53;
   reg  [7:0]   select_r1s2__26;
-  reg  [23:0]  lanes_sroa_139313_0_r1;
+  reg  [23:0]  lanes_sroa_139312_0_r1;
   reg  [7:0]   lanes_sroa_134_0_r1;
   reg  [7:0]   lanes_sroa_128_0_r1;
-  reg  [2:0]   lanes_sroa_122310_0_r1;
+  reg  [2:0]   lanes_sroa_122309_0_r1;
   reg          lanes_sroa_929_0_r1;
   reg          lanes_sroa_119_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__54;
   reg  [3:0]   beat_sroa_0_1_r1s1__55;
   reg  [7:0]   select_r1s2__27;
-  reg  [23:0]  lanes_sroa_109309_0_r1;
-  reg  [2:0]   lanes_sroa_932418_0_r1;
+  reg  [23:0]  lanes_sroa_109308_0_r1;
+  reg  [2:0]   lanes_sroa_932417_0_r1;
   reg  [7:0]   lanes_sroa_104_0_r1;
   reg  [7:0]   lanes_sroa_98_0_r1;
-  reg  [2:0]   lanes_sroa_92306_0_r1;
+  reg  [2:0]   lanes_sroa_92305_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__56;
   reg  [3:0]   beat_sroa_0_1_r1s1__57;
   reg  [7:0]   select_r1s2__28;
@@ -30435,25 +30434,25 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [3:0]   beat_sroa_0_1_r1s1__58;
   reg  [3:0]   beat_sroa_0_1_r1s1__59;
   reg  [7:0]   select_r1s2__29;
-  reg  [23:0]  lanes_sroa_79305_0_r1;
+  reg  [23:0]  lanes_sroa_79304_0_r1;
   reg  [7:0]   lanes_sroa_944_0_r1;
   reg  [7:0]   lanes_sroa_74_0_r1;
   reg  [7:0]   lanes_sroa_68_0_r1;
-  reg  [2:0]   lanes_sroa_62302_0_r1;
-  reg  [23:0]  lanes_sroa_949421_0_r1;
+  reg  [2:0]   lanes_sroa_62301_0_r1;
+  reg  [23:0]  lanes_sroa_949420_0_r1;
   reg          lanes_sroa_59_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__60;
   reg  [3:0]   beat_sroa_0_1_r1s1__61;
   reg  [7:0]   select_r1s2__30;
-  reg  [23:0]  lanes_sroa_49301_0_r1;
+  reg  [23:0]  lanes_sroa_49300_0_r1;
   reg  [7:0]   lanes_sroa_44_0_r1;
   reg  [7:0]   lanes_sroa_38_0_r1;
-  reg  [2:0]   lanes_sroa_32298_0_r1;
+  reg  [2:0]   lanes_sroa_32297_0_r1;
   reg          lanes_sroa_29_0_r1;
   reg  [3:0]   beat_sroa_0_1_r1s1__62;
   reg  [3:0]   beat_sroa_0_1_r1s1__63;
   reg  [7:0]   select_r1s2__31;
-  reg  [23:0]  lanes_sroa_19297_0_r1;
+  reg  [23:0]  lanes_sroa_19296_0_r1;
   reg          lanes_sroa_959_0_r1;
   reg  [7:0]   lanes_sroa_14_0_r1;
   reg  [7:0]   lanes_sroa_8_0_r1;
@@ -30571,7 +30570,6 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   places_sroa_17_0_r1;
   reg  [7:0]   places_sroa_12_0_r1;
   wire         _GEN_134 = _GEN_5 | _GEN_109;
-  reg  [2:0]   conv3_i2106_r4;
   reg  [7:0]   places_sroa_502_1_r4;
   reg  [7:0]   places_sroa_487_3_r4;
   reg  [7:0]   places_sroa_470_3_r4;
@@ -30621,657 +30619,656 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   places_sroa_46_2_r5;
   reg  [7:0]   places_sroa_29_2_r5;
   wire         _GEN_135 = pages_dout == 10'h0;
-  wire [15:0]  _GEN_136 = {6'h0, pages_dout};
-  wire [10:0]  _GEN_137 = {1'h0, pages_dout};
-  wire [10:0]  _GEN_138 = _GEN_137 + 11'hB;
-  wire [15:0]  _GEN_139 = {select_r1s2, 8'h0} >> lanes_sroa_722390_0_r1;
-  wire [7:0]   _GEN_140 = lanes_sroa_728_0_r1 | _GEN_139[15:8];
-  wire [15:0]  _GEN_141 = {select_r1s2__2, 8'h0} >> lanes_sroa_692386_0_r1;
-  wire [7:0]   _GEN_142 = lanes_sroa_698_0_r1 | _GEN_141[15:8];
-  wire [15:0]  _GEN_143 = {select_r1s2__3, 8'h0} >> lanes_sroa_662382_0_r1;
-  wire [7:0]   _GEN_144 = lanes_sroa_668_0_r1 | _GEN_143[15:8];
-  wire [15:0]  _GEN_145 = {select_r1s2__4, 8'h0} >> lanes_sroa_632378_0_r1;
-  wire [7:0]   _GEN_146 = lanes_sroa_638_0_r1 | _GEN_145[15:8];
-  wire [15:0]  _GEN_147 = {select_r1s2__7, 8'h0} >> lanes_sroa_572370_0_r1;
-  wire [7:0]   _GEN_148 = lanes_sroa_578_0_r1 | _GEN_147[15:8];
-  wire [15:0]  _GEN_149 = {select_r1s2__8, 8'h0} >> lanes_sroa_542366_0_r1;
-  wire [7:0]   _GEN_150 = lanes_sroa_548_0_r1 | _GEN_149[15:8];
-  wire [15:0]  _GEN_151 = {select_r1s2__9, 8'h0} >> lanes_sroa_512362_0_r1;
-  wire [7:0]   _GEN_152 = lanes_sroa_518_0_r1 | _GEN_151[15:8];
-  wire [15:0]  _GEN_153 = {select_r1s2__11, 8'h0} >> lanes_sroa_482358_0_r1;
-  wire [7:0]   _GEN_154 = lanes_sroa_488_0_r1 | _GEN_153[15:8];
-  wire [15:0]  _GEN_155 = {select_r1s2__12, 8'h0} >> lanes_sroa_452354_0_r1;
-  wire [7:0]   _GEN_156 = lanes_sroa_458_0_r1 | _GEN_155[15:8];
-  wire [15:0]  _GEN_157 = {select_r1s2__13, 8'h0} >> lanes_sroa_422350_0_r1;
-  wire [7:0]   _GEN_158 = lanes_sroa_428_0_r1 | _GEN_157[15:8];
-  wire [15:0]  _GEN_159 = {select_r1s2__16, 8'h0} >> lanes_sroa_362342_0_r1;
-  wire [7:0]   _GEN_160 = lanes_sroa_368_0_r1 | _GEN_159[15:8];
-  wire [15:0]  _GEN_161 = {select_r1s2__17, 8'h0} >> lanes_sroa_332338_0_r1;
-  wire [7:0]   _GEN_162 = lanes_sroa_338_0_r1 | _GEN_161[15:8];
-  wire [15:0]  _GEN_163 = {select_r1s2__18, 8'h0} >> lanes_sroa_302334_0_r1;
-  wire [7:0]   _GEN_164 = lanes_sroa_308_0_r1 | _GEN_163[15:8];
-  wire [15:0]  _GEN_165 = {select_r1s2__20, 8'h0} >> lanes_sroa_272330_0_r1;
-  wire [7:0]   _GEN_166 = lanes_sroa_278_0_r1 | _GEN_165[15:8];
-  wire [15:0]  _GEN_167 = {select_r1s2__21, 8'h0} >> lanes_sroa_242326_0_r1;
-  wire [7:0]   _GEN_168 = lanes_sroa_248_0_r1 | _GEN_167[15:8];
-  wire [15:0]  _GEN_169 = {select_r1s2__22, 8'h0} >> lanes_sroa_212322_0_r1;
-  wire [7:0]   _GEN_170 = lanes_sroa_218_0_r1 | _GEN_169[15:8];
-  wire [15:0]  _GEN_171 = {select_r1s2__25, 8'h0} >> lanes_sroa_152314_0_r1;
-  wire [7:0]   _GEN_172 = lanes_sroa_158_0_r1 | _GEN_171[15:8];
-  wire [15:0]  _GEN_173 = {select_r1s2__26, 8'h0} >> lanes_sroa_122310_0_r1;
-  wire [7:0]   _GEN_174 = lanes_sroa_128_0_r1 | _GEN_173[15:8];
-  wire [15:0]  _GEN_175 = {select_r1s2__27, 8'h0} >> lanes_sroa_92306_0_r1;
-  wire [7:0]   _GEN_176 = lanes_sroa_98_0_r1 | _GEN_175[15:8];
-  wire [15:0]  _GEN_177 = {select_r1s2__29, 8'h0} >> lanes_sroa_62302_0_r1;
-  wire [7:0]   _GEN_178 = lanes_sroa_68_0_r1 | _GEN_177[15:8];
-  wire [15:0]  _GEN_179 = {select_r1s2__30, 8'h0} >> lanes_sroa_32298_0_r1;
-  wire [7:0]   _GEN_180 = lanes_sroa_38_0_r1 | _GEN_179[15:8];
-  wire [15:0]  _GEN_181 = {select_r1s2__31, 8'h0} >> lanes_sroa_0_0_r1;
-  wire [7:0]   _GEN_182 = lanes_sroa_8_0_r1 | _GEN_181[15:8];
-  wire [3:0]   _GEN_183 = {3'h0, _GEN_5};
-  wire         _GEN_184 = step_sroa_0_056_r1[1:0] == 2'h0;
-  wire         _GEN_185 = step_sroa_0_056_r1[1:0] == 2'h1;
-  wire         _GEN_186 = step_sroa_0_056_r1[1:0] == 2'h2;
-  wire         _GEN_187 = ~_GEN_184 & ~_GEN_185 & ~_GEN_186;
-  wire         _GEN_188 = _GEN_186 & ~_GEN_184;
-  wire         _GEN_189 = lanes_sroa_0_0_r1 == 3'h0;
-  wire         _GEN_190 = _GEN_189 & and_r1s2;
-  wire         _GEN_191 = ~_GEN_189 & and_r1s2;
-  wire [3:0]   _GEN_192 = conv2_i1526_r1s2 + {1'h0, lanes_sroa_0_0_r1};
-  wire         _GEN_193 =
-    _GEN_191 | cmp_i1753_r1s2 & (|(lanes_sroa_14_0_r1[1:0])) | _GEN_192[3] & xor_r1s2__4;
-  wire         _GEN_194 = _GEN_190 | _GEN_193;
-  wire [7:0]   _GEN_195 = lanes_sroa_14_0_r1 + 8'h1;
-  wire [7:0]   _GEN_196 =
-    _GEN_194
-      ? (_GEN_190 ? lanes_sroa_14_0_r1 : _GEN_191 ? _GEN_195 : tails_sroa_0_0_r1)
+  wire [9:0]   _GEN_136 = pages_dout + 10'hB;
+  wire         _GEN_137 = _GEN_135 | _GEN_136[9:2] == 8'h0;
+  wire [15:0]  _GEN_138 = {select_r1s2, 8'h0} >> lanes_sroa_722389_0_r1;
+  wire [7:0]   _GEN_139 = lanes_sroa_728_0_r1 | _GEN_138[15:8];
+  wire [15:0]  _GEN_140 = {select_r1s2__2, 8'h0} >> lanes_sroa_692385_0_r1;
+  wire [7:0]   _GEN_141 = lanes_sroa_698_0_r1 | _GEN_140[15:8];
+  wire [15:0]  _GEN_142 = {select_r1s2__3, 8'h0} >> lanes_sroa_662381_0_r1;
+  wire [7:0]   _GEN_143 = lanes_sroa_668_0_r1 | _GEN_142[15:8];
+  wire [15:0]  _GEN_144 = {select_r1s2__4, 8'h0} >> lanes_sroa_632377_0_r1;
+  wire [7:0]   _GEN_145 = lanes_sroa_638_0_r1 | _GEN_144[15:8];
+  wire [15:0]  _GEN_146 = {select_r1s2__7, 8'h0} >> lanes_sroa_572369_0_r1;
+  wire [7:0]   _GEN_147 = lanes_sroa_578_0_r1 | _GEN_146[15:8];
+  wire [15:0]  _GEN_148 = {select_r1s2__8, 8'h0} >> lanes_sroa_542365_0_r1;
+  wire [7:0]   _GEN_149 = lanes_sroa_548_0_r1 | _GEN_148[15:8];
+  wire [15:0]  _GEN_150 = {select_r1s2__9, 8'h0} >> lanes_sroa_512361_0_r1;
+  wire [7:0]   _GEN_151 = lanes_sroa_518_0_r1 | _GEN_150[15:8];
+  wire [15:0]  _GEN_152 = {select_r1s2__11, 8'h0} >> lanes_sroa_482357_0_r1;
+  wire [7:0]   _GEN_153 = lanes_sroa_488_0_r1 | _GEN_152[15:8];
+  wire [15:0]  _GEN_154 = {select_r1s2__12, 8'h0} >> lanes_sroa_452353_0_r1;
+  wire [7:0]   _GEN_155 = lanes_sroa_458_0_r1 | _GEN_154[15:8];
+  wire [15:0]  _GEN_156 = {select_r1s2__13, 8'h0} >> lanes_sroa_422349_0_r1;
+  wire [7:0]   _GEN_157 = lanes_sroa_428_0_r1 | _GEN_156[15:8];
+  wire [15:0]  _GEN_158 = {select_r1s2__16, 8'h0} >> lanes_sroa_362341_0_r1;
+  wire [7:0]   _GEN_159 = lanes_sroa_368_0_r1 | _GEN_158[15:8];
+  wire [15:0]  _GEN_160 = {select_r1s2__17, 8'h0} >> lanes_sroa_332337_0_r1;
+  wire [7:0]   _GEN_161 = lanes_sroa_338_0_r1 | _GEN_160[15:8];
+  wire [15:0]  _GEN_162 = {select_r1s2__18, 8'h0} >> lanes_sroa_302333_0_r1;
+  wire [7:0]   _GEN_163 = lanes_sroa_308_0_r1 | _GEN_162[15:8];
+  wire [15:0]  _GEN_164 = {select_r1s2__20, 8'h0} >> lanes_sroa_272329_0_r1;
+  wire [7:0]   _GEN_165 = lanes_sroa_278_0_r1 | _GEN_164[15:8];
+  wire [15:0]  _GEN_166 = {select_r1s2__21, 8'h0} >> lanes_sroa_242325_0_r1;
+  wire [7:0]   _GEN_167 = lanes_sroa_248_0_r1 | _GEN_166[15:8];
+  wire [15:0]  _GEN_168 = {select_r1s2__22, 8'h0} >> lanes_sroa_212321_0_r1;
+  wire [7:0]   _GEN_169 = lanes_sroa_218_0_r1 | _GEN_168[15:8];
+  wire [15:0]  _GEN_170 = {select_r1s2__25, 8'h0} >> lanes_sroa_152313_0_r1;
+  wire [7:0]   _GEN_171 = lanes_sroa_158_0_r1 | _GEN_170[15:8];
+  wire [15:0]  _GEN_172 = {select_r1s2__26, 8'h0} >> lanes_sroa_122309_0_r1;
+  wire [7:0]   _GEN_173 = lanes_sroa_128_0_r1 | _GEN_172[15:8];
+  wire [15:0]  _GEN_174 = {select_r1s2__27, 8'h0} >> lanes_sroa_92305_0_r1;
+  wire [7:0]   _GEN_175 = lanes_sroa_98_0_r1 | _GEN_174[15:8];
+  wire [15:0]  _GEN_176 = {select_r1s2__29, 8'h0} >> lanes_sroa_62301_0_r1;
+  wire [7:0]   _GEN_177 = lanes_sroa_68_0_r1 | _GEN_176[15:8];
+  wire [15:0]  _GEN_178 = {select_r1s2__30, 8'h0} >> lanes_sroa_32297_0_r1;
+  wire [7:0]   _GEN_179 = lanes_sroa_38_0_r1 | _GEN_178[15:8];
+  wire [15:0]  _GEN_180 = {select_r1s2__31, 8'h0} >> lanes_sroa_0_0_r1;
+  wire [7:0]   _GEN_181 = lanes_sroa_8_0_r1 | _GEN_180[15:8];
+  wire [3:0]   _GEN_182 = {3'h0, _GEN_5};
+  wire         _GEN_183 = step_sroa_0_055_r1[1:0] == 2'h0;
+  wire         _GEN_184 = step_sroa_0_055_r1[1:0] == 2'h1;
+  wire         _GEN_185 = step_sroa_0_055_r1[1:0] == 2'h2;
+  wire         _GEN_186 = ~_GEN_183 & ~_GEN_184 & ~_GEN_185;
+  wire         _GEN_187 = _GEN_185 & ~_GEN_183;
+  wire         _GEN_188 = lanes_sroa_0_0_r1 == 3'h0;
+  wire         _GEN_189 = _GEN_188 & and_r1s2;
+  wire         _GEN_190 = ~_GEN_188 & and_r1s2;
+  wire [3:0]   _GEN_191 = conv2_i1526_r1s2 + {1'h0, lanes_sroa_0_0_r1};
+  wire         _GEN_192 =
+    _GEN_190 | cmp_i1753_r1s2 & (|(lanes_sroa_14_0_r1[1:0])) | _GEN_191[3] & xor_r1s2__4;
+  wire         _GEN_193 = _GEN_189 | _GEN_192;
+  wire [7:0]   _GEN_194 = lanes_sroa_14_0_r1 + 8'h1;
+  wire [7:0]   _GEN_195 =
+    _GEN_193
+      ? (_GEN_189 ? lanes_sroa_14_0_r1 : _GEN_190 ? _GEN_194 : tails_sroa_0_0_r1)
       : tails_sroa_0_0_r1;
-  wire         _GEN_197 = lanes_sroa_32298_0_r1 == 3'h0;
-  wire         _GEN_198 = _GEN_197 & and_r1s2;
-  wire         _GEN_199 = ~_GEN_197 & and_r1s2;
-  wire [3:0]   _GEN_200 = conv2_i1526_1_r1s2 + {1'h0, lanes_sroa_32298_0_r1};
-  wire         _GEN_201 =
-    _GEN_199 | cmp_i1753_r1s2 & (|(lanes_sroa_44_0_r1[1:0])) | _GEN_200[3] & xor_r1s2__4;
-  wire         _GEN_202 = _GEN_198 | _GEN_201;
-  wire [7:0]   _GEN_203 = lanes_sroa_44_0_r1 + 8'h1;
-  wire [7:0]   _GEN_204 =
-    _GEN_202
-      ? (_GEN_198 ? lanes_sroa_44_0_r1 : _GEN_199 ? _GEN_203 : tails_sroa_5_0_r1)
+  wire         _GEN_196 = lanes_sroa_32297_0_r1 == 3'h0;
+  wire         _GEN_197 = _GEN_196 & and_r1s2;
+  wire         _GEN_198 = ~_GEN_196 & and_r1s2;
+  wire [3:0]   _GEN_199 = conv2_i1526_1_r1s2 + {1'h0, lanes_sroa_32297_0_r1};
+  wire         _GEN_200 =
+    _GEN_198 | cmp_i1753_r1s2 & (|(lanes_sroa_44_0_r1[1:0])) | _GEN_199[3] & xor_r1s2__4;
+  wire         _GEN_201 = _GEN_197 | _GEN_200;
+  wire [7:0]   _GEN_202 = lanes_sroa_44_0_r1 + 8'h1;
+  wire [7:0]   _GEN_203 =
+    _GEN_201
+      ? (_GEN_197 ? lanes_sroa_44_0_r1 : _GEN_198 ? _GEN_202 : tails_sroa_5_0_r1)
       : tails_sroa_5_0_r1;
-  wire         _GEN_205 = lanes_sroa_62302_0_r1 == 3'h0;
-  wire         _GEN_206 = _GEN_205 & and_r1s2;
-  wire         _GEN_207 = ~_GEN_205 & and_r1s2;
-  wire [3:0]   _GEN_208 = conv2_i1526_2_r1s2 + {1'h0, lanes_sroa_62302_0_r1};
-  wire         _GEN_209 =
-    _GEN_207 | cmp_i1753_r1s2 & (|(lanes_sroa_74_0_r1[1:0])) | _GEN_208[3] & xor_r1s2__4;
-  wire         _GEN_210 = _GEN_206 | _GEN_209;
-  wire [7:0]   _GEN_211 = lanes_sroa_74_0_r1 + 8'h1;
-  wire [7:0]   _GEN_212 =
-    _GEN_210
-      ? (_GEN_206 ? lanes_sroa_74_0_r1 : _GEN_207 ? _GEN_211 : tails_sroa_8_0_r1)
+  wire         _GEN_204 = lanes_sroa_62301_0_r1 == 3'h0;
+  wire         _GEN_205 = _GEN_204 & and_r1s2;
+  wire         _GEN_206 = ~_GEN_204 & and_r1s2;
+  wire [3:0]   _GEN_207 = conv2_i1526_2_r1s2 + {1'h0, lanes_sroa_62301_0_r1};
+  wire         _GEN_208 =
+    _GEN_206 | cmp_i1753_r1s2 & (|(lanes_sroa_74_0_r1[1:0])) | _GEN_207[3] & xor_r1s2__4;
+  wire         _GEN_209 = _GEN_205 | _GEN_208;
+  wire [7:0]   _GEN_210 = lanes_sroa_74_0_r1 + 8'h1;
+  wire [7:0]   _GEN_211 =
+    _GEN_209
+      ? (_GEN_205 ? lanes_sroa_74_0_r1 : _GEN_206 ? _GEN_210 : tails_sroa_8_0_r1)
       : tails_sroa_8_0_r1;
-  wire         _GEN_213 = lanes_sroa_92306_0_r1 == 3'h0;
-  wire         _GEN_214 = _GEN_213 & and_r1s2;
-  wire         _GEN_215 = ~_GEN_213 & and_r1s2;
-  wire [3:0]   _GEN_216 = conv2_i1526_3_r1s2 + {1'h0, lanes_sroa_92306_0_r1};
-  wire         _GEN_217 =
-    _GEN_215 | cmp_i1753_r1s2 & (|(lanes_sroa_104_0_r1[1:0])) | _GEN_216[3] & xor_r1s2__4;
-  wire         _GEN_218 = _GEN_214 | _GEN_217;
-  wire [7:0]   _GEN_219 = lanes_sroa_104_0_r1 + 8'h1;
-  wire [7:0]   _GEN_220 =
-    _GEN_218
-      ? (_GEN_214 ? lanes_sroa_104_0_r1 : _GEN_215 ? _GEN_219 : tails_sroa_11_0_r1)
+  wire         _GEN_212 = lanes_sroa_92305_0_r1 == 3'h0;
+  wire         _GEN_213 = _GEN_212 & and_r1s2;
+  wire         _GEN_214 = ~_GEN_212 & and_r1s2;
+  wire [3:0]   _GEN_215 = conv2_i1526_3_r1s2 + {1'h0, lanes_sroa_92305_0_r1};
+  wire         _GEN_216 =
+    _GEN_214 | cmp_i1753_r1s2 & (|(lanes_sroa_104_0_r1[1:0])) | _GEN_215[3] & xor_r1s2__4;
+  wire         _GEN_217 = _GEN_213 | _GEN_216;
+  wire [7:0]   _GEN_218 = lanes_sroa_104_0_r1 + 8'h1;
+  wire [7:0]   _GEN_219 =
+    _GEN_217
+      ? (_GEN_213 ? lanes_sroa_104_0_r1 : _GEN_214 ? _GEN_218 : tails_sroa_11_0_r1)
       : tails_sroa_11_0_r1;
-  wire         _GEN_221 = lanes_sroa_122310_0_r1 == 3'h0;
-  wire         _GEN_222 = _GEN_221 & and_r1s2;
-  wire         _GEN_223 = ~_GEN_221 & and_r1s2;
-  wire [3:0]   _GEN_224 = conv2_i1526_4_r1s2 + {1'h0, lanes_sroa_122310_0_r1};
-  wire         _GEN_225 =
-    _GEN_223 | cmp_i1753_r1s2 & (|(lanes_sroa_134_0_r1[1:0])) | _GEN_224[3] & xor_r1s2__4;
-  wire         _GEN_226 = _GEN_222 | _GEN_225;
-  wire [7:0]   _GEN_227 = lanes_sroa_134_0_r1 + 8'h1;
-  wire [7:0]   _GEN_228 =
-    _GEN_226
-      ? (_GEN_222 ? lanes_sroa_134_0_r1 : _GEN_223 ? _GEN_227 : tails_sroa_14_0_r1)
+  wire         _GEN_220 = lanes_sroa_122309_0_r1 == 3'h0;
+  wire         _GEN_221 = _GEN_220 & and_r1s2;
+  wire         _GEN_222 = ~_GEN_220 & and_r1s2;
+  wire [3:0]   _GEN_223 = conv2_i1526_4_r1s2 + {1'h0, lanes_sroa_122309_0_r1};
+  wire         _GEN_224 =
+    _GEN_222 | cmp_i1753_r1s2 & (|(lanes_sroa_134_0_r1[1:0])) | _GEN_223[3] & xor_r1s2__4;
+  wire         _GEN_225 = _GEN_221 | _GEN_224;
+  wire [7:0]   _GEN_226 = lanes_sroa_134_0_r1 + 8'h1;
+  wire [7:0]   _GEN_227 =
+    _GEN_225
+      ? (_GEN_221 ? lanes_sroa_134_0_r1 : _GEN_222 ? _GEN_226 : tails_sroa_14_0_r1)
       : tails_sroa_14_0_r1;
-  wire         _GEN_229 = lanes_sroa_152314_0_r1 == 3'h0;
-  wire         _GEN_230 = _GEN_229 & and_r1s2;
-  wire         _GEN_231 = ~_GEN_229 & and_r1s2;
-  wire [3:0]   _GEN_232 = conv2_i1526_5_r1s2 + {1'h0, lanes_sroa_152314_0_r1};
-  wire         _GEN_233 =
-    _GEN_231 | cmp_i1753_r1s2 & (|(lanes_sroa_164_0_r1[1:0])) | _GEN_232[3] & xor_r1s2__4;
-  wire         _GEN_234 = _GEN_230 | _GEN_233;
-  wire [7:0]   _GEN_235 = lanes_sroa_164_0_r1 + 8'h1;
-  wire [7:0]   _GEN_236 =
-    _GEN_234
-      ? (_GEN_230 ? lanes_sroa_164_0_r1 : _GEN_231 ? _GEN_235 : tails_sroa_17_0_r1)
+  wire         _GEN_228 = lanes_sroa_152313_0_r1 == 3'h0;
+  wire         _GEN_229 = _GEN_228 & and_r1s2;
+  wire         _GEN_230 = ~_GEN_228 & and_r1s2;
+  wire [3:0]   _GEN_231 = conv2_i1526_5_r1s2 + {1'h0, lanes_sroa_152313_0_r1};
+  wire         _GEN_232 =
+    _GEN_230 | cmp_i1753_r1s2 & (|(lanes_sroa_164_0_r1[1:0])) | _GEN_231[3] & xor_r1s2__4;
+  wire         _GEN_233 = _GEN_229 | _GEN_232;
+  wire [7:0]   _GEN_234 = lanes_sroa_164_0_r1 + 8'h1;
+  wire [7:0]   _GEN_235 =
+    _GEN_233
+      ? (_GEN_229 ? lanes_sroa_164_0_r1 : _GEN_230 ? _GEN_234 : tails_sroa_17_0_r1)
       : tails_sroa_17_0_r1;
-  wire         _GEN_237 = lanes_sroa_182318_0_r1 == 3'h0;
-  wire         _GEN_238 = _GEN_237 & and_r1s2;
-  wire         _GEN_239 = ~_GEN_237 & and_r1s2;
-  wire [3:0]   _GEN_240 = conv2_i1526_6_r1s2 + {1'h0, lanes_sroa_182318_0_r1};
-  wire         _GEN_241 =
-    _GEN_239 | cmp_i1753_r1s2 & (|(lanes_sroa_194_0_r1[1:0])) | _GEN_240[3] & xor_r1s2__4;
-  wire         _GEN_242 = _GEN_238 | _GEN_241;
-  wire [7:0]   _GEN_243 = lanes_sroa_194_0_r1 + 8'h1;
-  wire [7:0]   _GEN_244 =
-    _GEN_242
-      ? (_GEN_238 ? lanes_sroa_194_0_r1 : _GEN_239 ? _GEN_243 : tails_sroa_20_0_r1)
+  wire         _GEN_236 = lanes_sroa_182317_0_r1 == 3'h0;
+  wire         _GEN_237 = _GEN_236 & and_r1s2;
+  wire         _GEN_238 = ~_GEN_236 & and_r1s2;
+  wire [3:0]   _GEN_239 = conv2_i1526_6_r1s2 + {1'h0, lanes_sroa_182317_0_r1};
+  wire         _GEN_240 =
+    _GEN_238 | cmp_i1753_r1s2 & (|(lanes_sroa_194_0_r1[1:0])) | _GEN_239[3] & xor_r1s2__4;
+  wire         _GEN_241 = _GEN_237 | _GEN_240;
+  wire [7:0]   _GEN_242 = lanes_sroa_194_0_r1 + 8'h1;
+  wire [7:0]   _GEN_243 =
+    _GEN_241
+      ? (_GEN_237 ? lanes_sroa_194_0_r1 : _GEN_238 ? _GEN_242 : tails_sroa_20_0_r1)
       : tails_sroa_20_0_r1;
-  wire         _GEN_245 = lanes_sroa_212322_0_r1 == 3'h0;
-  wire         _GEN_246 = _GEN_245 & and_r1s2;
-  wire         _GEN_247 = ~_GEN_245 & and_r1s2;
-  wire [3:0]   _GEN_248 = conv2_i1526_7_r1s2 + {1'h0, lanes_sroa_212322_0_r1};
-  wire         _GEN_249 =
-    _GEN_247 | cmp_i1753_r1s2 & (|(lanes_sroa_224_0_r1[1:0])) | _GEN_248[3] & xor_r1s2__4;
-  wire         _GEN_250 = _GEN_246 | _GEN_249;
-  wire [7:0]   _GEN_251 = lanes_sroa_224_0_r1 + 8'h1;
-  wire [7:0]   _GEN_252 =
-    _GEN_250
-      ? (_GEN_246 ? lanes_sroa_224_0_r1 : _GEN_247 ? _GEN_251 : tails_sroa_23_0_r1)
+  wire         _GEN_244 = lanes_sroa_212321_0_r1 == 3'h0;
+  wire         _GEN_245 = _GEN_244 & and_r1s2;
+  wire         _GEN_246 = ~_GEN_244 & and_r1s2;
+  wire [3:0]   _GEN_247 = conv2_i1526_7_r1s2 + {1'h0, lanes_sroa_212321_0_r1};
+  wire         _GEN_248 =
+    _GEN_246 | cmp_i1753_r1s2 & (|(lanes_sroa_224_0_r1[1:0])) | _GEN_247[3] & xor_r1s2__4;
+  wire         _GEN_249 = _GEN_245 | _GEN_248;
+  wire [7:0]   _GEN_250 = lanes_sroa_224_0_r1 + 8'h1;
+  wire [7:0]   _GEN_251 =
+    _GEN_249
+      ? (_GEN_245 ? lanes_sroa_224_0_r1 : _GEN_246 ? _GEN_250 : tails_sroa_23_0_r1)
       : tails_sroa_23_0_r1;
-  wire         _GEN_253 = lanes_sroa_242326_0_r1 == 3'h0;
-  wire         _GEN_254 = _GEN_253 & and_r1s2;
-  wire         _GEN_255 = ~_GEN_253 & and_r1s2;
-  wire [3:0]   _GEN_256 = conv2_i1526_8_r1s2 + {1'h0, lanes_sroa_242326_0_r1};
-  wire         _GEN_257 =
-    _GEN_255 | cmp_i1753_r1s2 & (|(lanes_sroa_254_0_r1[1:0])) | _GEN_256[3] & xor_r1s2__4;
-  wire         _GEN_258 = _GEN_254 | _GEN_257;
-  wire [7:0]   _GEN_259 = lanes_sroa_254_0_r1 + 8'h1;
-  wire [7:0]   _GEN_260 =
-    _GEN_258
-      ? (_GEN_254 ? lanes_sroa_254_0_r1 : _GEN_255 ? _GEN_259 : tails_sroa_26_0_r1)
+  wire         _GEN_252 = lanes_sroa_242325_0_r1 == 3'h0;
+  wire         _GEN_253 = _GEN_252 & and_r1s2;
+  wire         _GEN_254 = ~_GEN_252 & and_r1s2;
+  wire [3:0]   _GEN_255 = conv2_i1526_8_r1s2 + {1'h0, lanes_sroa_242325_0_r1};
+  wire         _GEN_256 =
+    _GEN_254 | cmp_i1753_r1s2 & (|(lanes_sroa_254_0_r1[1:0])) | _GEN_255[3] & xor_r1s2__4;
+  wire         _GEN_257 = _GEN_253 | _GEN_256;
+  wire [7:0]   _GEN_258 = lanes_sroa_254_0_r1 + 8'h1;
+  wire [7:0]   _GEN_259 =
+    _GEN_257
+      ? (_GEN_253 ? lanes_sroa_254_0_r1 : _GEN_254 ? _GEN_258 : tails_sroa_26_0_r1)
       : tails_sroa_26_0_r1;
-  wire         _GEN_261 = lanes_sroa_272330_0_r1 == 3'h0;
-  wire         _GEN_262 = _GEN_261 & and_r1s2;
-  wire         _GEN_263 = ~_GEN_261 & and_r1s2;
-  wire [3:0]   _GEN_264 = conv2_i1526_9_r1s2 + {1'h0, lanes_sroa_272330_0_r1};
-  wire         _GEN_265 =
-    _GEN_263 | cmp_i1753_r1s2 & (|(lanes_sroa_284_0_r1[1:0])) | _GEN_264[3] & xor_r1s2__4;
-  wire         _GEN_266 = _GEN_262 | _GEN_265;
-  wire [7:0]   _GEN_267 = lanes_sroa_284_0_r1 + 8'h1;
-  wire [7:0]   _GEN_268 =
-    _GEN_266
-      ? (_GEN_262 ? lanes_sroa_284_0_r1 : _GEN_263 ? _GEN_267 : tails_sroa_29_0_r1)
+  wire         _GEN_260 = lanes_sroa_272329_0_r1 == 3'h0;
+  wire         _GEN_261 = _GEN_260 & and_r1s2;
+  wire         _GEN_262 = ~_GEN_260 & and_r1s2;
+  wire [3:0]   _GEN_263 = conv2_i1526_9_r1s2 + {1'h0, lanes_sroa_272329_0_r1};
+  wire         _GEN_264 =
+    _GEN_262 | cmp_i1753_r1s2 & (|(lanes_sroa_284_0_r1[1:0])) | _GEN_263[3] & xor_r1s2__4;
+  wire         _GEN_265 = _GEN_261 | _GEN_264;
+  wire [7:0]   _GEN_266 = lanes_sroa_284_0_r1 + 8'h1;
+  wire [7:0]   _GEN_267 =
+    _GEN_265
+      ? (_GEN_261 ? lanes_sroa_284_0_r1 : _GEN_262 ? _GEN_266 : tails_sroa_29_0_r1)
       : tails_sroa_29_0_r1;
-  wire         _GEN_269 = lanes_sroa_302334_0_r1 == 3'h0;
-  wire         _GEN_270 = _GEN_269 & and_r1s2;
-  wire         _GEN_271 = ~_GEN_269 & and_r1s2;
-  wire [3:0]   _GEN_272 = conv2_i1526_10_r1s2 + {1'h0, lanes_sroa_302334_0_r1};
-  wire         _GEN_273 =
-    _GEN_271 | cmp_i1753_r1s2 & (|(lanes_sroa_314_0_r1[1:0])) | _GEN_272[3] & xor_r1s2__4;
-  wire         _GEN_274 = _GEN_270 | _GEN_273;
-  wire [7:0]   _GEN_275 = lanes_sroa_314_0_r1 + 8'h1;
-  wire [7:0]   _GEN_276 =
-    _GEN_274
-      ? (_GEN_270 ? lanes_sroa_314_0_r1 : _GEN_271 ? _GEN_275 : tails_sroa_32_0_r1)
+  wire         _GEN_268 = lanes_sroa_302333_0_r1 == 3'h0;
+  wire         _GEN_269 = _GEN_268 & and_r1s2;
+  wire         _GEN_270 = ~_GEN_268 & and_r1s2;
+  wire [3:0]   _GEN_271 = conv2_i1526_10_r1s2 + {1'h0, lanes_sroa_302333_0_r1};
+  wire         _GEN_272 =
+    _GEN_270 | cmp_i1753_r1s2 & (|(lanes_sroa_314_0_r1[1:0])) | _GEN_271[3] & xor_r1s2__4;
+  wire         _GEN_273 = _GEN_269 | _GEN_272;
+  wire [7:0]   _GEN_274 = lanes_sroa_314_0_r1 + 8'h1;
+  wire [7:0]   _GEN_275 =
+    _GEN_273
+      ? (_GEN_269 ? lanes_sroa_314_0_r1 : _GEN_270 ? _GEN_274 : tails_sroa_32_0_r1)
       : tails_sroa_32_0_r1;
-  wire         _GEN_277 = lanes_sroa_332338_0_r1 == 3'h0;
-  wire         _GEN_278 = _GEN_277 & and_r1s2;
-  wire         _GEN_279 = ~_GEN_277 & and_r1s2;
-  wire [3:0]   _GEN_280 = conv2_i1526_11_r1s2 + {1'h0, lanes_sroa_332338_0_r1};
-  wire         _GEN_281 =
-    _GEN_279 | cmp_i1753_r1s2 & (|(lanes_sroa_344_0_r1[1:0])) | _GEN_280[3] & xor_r1s2__4;
-  wire         _GEN_282 = _GEN_278 | _GEN_281;
-  wire [7:0]   _GEN_283 = lanes_sroa_344_0_r1 + 8'h1;
-  wire [7:0]   _GEN_284 =
-    _GEN_282
-      ? (_GEN_278 ? lanes_sroa_344_0_r1 : _GEN_279 ? _GEN_283 : tails_sroa_35_0_r1)
+  wire         _GEN_276 = lanes_sroa_332337_0_r1 == 3'h0;
+  wire         _GEN_277 = _GEN_276 & and_r1s2;
+  wire         _GEN_278 = ~_GEN_276 & and_r1s2;
+  wire [3:0]   _GEN_279 = conv2_i1526_11_r1s2 + {1'h0, lanes_sroa_332337_0_r1};
+  wire         _GEN_280 =
+    _GEN_278 | cmp_i1753_r1s2 & (|(lanes_sroa_344_0_r1[1:0])) | _GEN_279[3] & xor_r1s2__4;
+  wire         _GEN_281 = _GEN_277 | _GEN_280;
+  wire [7:0]   _GEN_282 = lanes_sroa_344_0_r1 + 8'h1;
+  wire [7:0]   _GEN_283 =
+    _GEN_281
+      ? (_GEN_277 ? lanes_sroa_344_0_r1 : _GEN_278 ? _GEN_282 : tails_sroa_35_0_r1)
       : tails_sroa_35_0_r1;
-  wire         _GEN_285 = lanes_sroa_362342_0_r1 == 3'h0;
-  wire         _GEN_286 = _GEN_285 & and_r1s2;
-  wire         _GEN_287 = ~_GEN_285 & and_r1s2;
-  wire [3:0]   _GEN_288 = conv2_i1526_12_r1s2 + {1'h0, lanes_sroa_362342_0_r1};
-  wire         _GEN_289 =
-    _GEN_287 | cmp_i1753_r1s2 & (|(lanes_sroa_374_0_r1[1:0])) | _GEN_288[3] & xor_r1s2__4;
-  wire         _GEN_290 = _GEN_286 | _GEN_289;
-  wire [7:0]   _GEN_291 = lanes_sroa_374_0_r1 + 8'h1;
-  wire [7:0]   _GEN_292 =
-    _GEN_290
-      ? (_GEN_286 ? lanes_sroa_374_0_r1 : _GEN_287 ? _GEN_291 : tails_sroa_38_0_r1)
+  wire         _GEN_284 = lanes_sroa_362341_0_r1 == 3'h0;
+  wire         _GEN_285 = _GEN_284 & and_r1s2;
+  wire         _GEN_286 = ~_GEN_284 & and_r1s2;
+  wire [3:0]   _GEN_287 = conv2_i1526_12_r1s2 + {1'h0, lanes_sroa_362341_0_r1};
+  wire         _GEN_288 =
+    _GEN_286 | cmp_i1753_r1s2 & (|(lanes_sroa_374_0_r1[1:0])) | _GEN_287[3] & xor_r1s2__4;
+  wire         _GEN_289 = _GEN_285 | _GEN_288;
+  wire [7:0]   _GEN_290 = lanes_sroa_374_0_r1 + 8'h1;
+  wire [7:0]   _GEN_291 =
+    _GEN_289
+      ? (_GEN_285 ? lanes_sroa_374_0_r1 : _GEN_286 ? _GEN_290 : tails_sroa_38_0_r1)
       : tails_sroa_38_0_r1;
-  wire         _GEN_293 = lanes_sroa_392346_0_r1 == 3'h0;
-  wire         _GEN_294 = _GEN_293 & and_r1s2;
-  wire         _GEN_295 = ~_GEN_293 & and_r1s2;
-  wire [3:0]   _GEN_296 = conv2_i1526_13_r1s2 + {1'h0, lanes_sroa_392346_0_r1};
-  wire         _GEN_297 =
-    _GEN_295 | cmp_i1753_r1s2 & (|(lanes_sroa_404_0_r1[1:0])) | _GEN_296[3] & xor_r1s2__4;
-  wire         _GEN_298 = _GEN_294 | _GEN_297;
-  wire [7:0]   _GEN_299 = lanes_sroa_404_0_r1 + 8'h1;
-  wire [7:0]   _GEN_300 =
-    _GEN_298
-      ? (_GEN_294 ? lanes_sroa_404_0_r1 : _GEN_295 ? _GEN_299 : tails_sroa_41_0_r1)
+  wire         _GEN_292 = lanes_sroa_392345_0_r1 == 3'h0;
+  wire         _GEN_293 = _GEN_292 & and_r1s2;
+  wire         _GEN_294 = ~_GEN_292 & and_r1s2;
+  wire [3:0]   _GEN_295 = conv2_i1526_13_r1s2 + {1'h0, lanes_sroa_392345_0_r1};
+  wire         _GEN_296 =
+    _GEN_294 | cmp_i1753_r1s2 & (|(lanes_sroa_404_0_r1[1:0])) | _GEN_295[3] & xor_r1s2__4;
+  wire         _GEN_297 = _GEN_293 | _GEN_296;
+  wire [7:0]   _GEN_298 = lanes_sroa_404_0_r1 + 8'h1;
+  wire [7:0]   _GEN_299 =
+    _GEN_297
+      ? (_GEN_293 ? lanes_sroa_404_0_r1 : _GEN_294 ? _GEN_298 : tails_sroa_41_0_r1)
       : tails_sroa_41_0_r1;
-  wire         _GEN_301 = lanes_sroa_422350_0_r1 == 3'h0;
-  wire         _GEN_302 = _GEN_301 & and_r1s2;
-  wire         _GEN_303 = ~_GEN_301 & and_r1s2;
-  wire [3:0]   _GEN_304 = conv2_i1526_14_r1s2 + {1'h0, lanes_sroa_422350_0_r1};
-  wire         _GEN_305 =
-    _GEN_303 | cmp_i1753_r1s2 & (|(lanes_sroa_434_0_r1[1:0])) | _GEN_304[3] & xor_r1s2__4;
-  wire         _GEN_306 = _GEN_302 | _GEN_305;
-  wire [7:0]   _GEN_307 = lanes_sroa_434_0_r1 + 8'h1;
-  wire [7:0]   _GEN_308 =
-    _GEN_306
-      ? (_GEN_302 ? lanes_sroa_434_0_r1 : _GEN_303 ? _GEN_307 : tails_sroa_44_0_r1)
+  wire         _GEN_300 = lanes_sroa_422349_0_r1 == 3'h0;
+  wire         _GEN_301 = _GEN_300 & and_r1s2;
+  wire         _GEN_302 = ~_GEN_300 & and_r1s2;
+  wire [3:0]   _GEN_303 = conv2_i1526_14_r1s2 + {1'h0, lanes_sroa_422349_0_r1};
+  wire         _GEN_304 =
+    _GEN_302 | cmp_i1753_r1s2 & (|(lanes_sroa_434_0_r1[1:0])) | _GEN_303[3] & xor_r1s2__4;
+  wire         _GEN_305 = _GEN_301 | _GEN_304;
+  wire [7:0]   _GEN_306 = lanes_sroa_434_0_r1 + 8'h1;
+  wire [7:0]   _GEN_307 =
+    _GEN_305
+      ? (_GEN_301 ? lanes_sroa_434_0_r1 : _GEN_302 ? _GEN_306 : tails_sroa_44_0_r1)
       : tails_sroa_44_0_r1;
-  wire         _GEN_309 = lanes_sroa_452354_0_r1 == 3'h0;
-  wire         _GEN_310 = _GEN_309 & and_r1s2;
-  wire         _GEN_311 = ~_GEN_309 & and_r1s2;
-  wire [3:0]   _GEN_312 = conv2_i1526_15_r1s2 + {1'h0, lanes_sroa_452354_0_r1};
-  wire         _GEN_313 =
-    _GEN_311 | cmp_i1753_r1s2 & (|(lanes_sroa_464_0_r1[1:0])) | _GEN_312[3] & xor_r1s2__4;
-  wire         _GEN_314 = _GEN_310 | _GEN_313;
-  wire [7:0]   _GEN_315 = lanes_sroa_464_0_r1 + 8'h1;
-  wire [7:0]   _GEN_316 =
-    _GEN_314
-      ? (_GEN_310 ? lanes_sroa_464_0_r1 : _GEN_311 ? _GEN_315 : tails_sroa_47_0_r1)
+  wire         _GEN_308 = lanes_sroa_452353_0_r1 == 3'h0;
+  wire         _GEN_309 = _GEN_308 & and_r1s2;
+  wire         _GEN_310 = ~_GEN_308 & and_r1s2;
+  wire [3:0]   _GEN_311 = conv2_i1526_15_r1s2 + {1'h0, lanes_sroa_452353_0_r1};
+  wire         _GEN_312 =
+    _GEN_310 | cmp_i1753_r1s2 & (|(lanes_sroa_464_0_r1[1:0])) | _GEN_311[3] & xor_r1s2__4;
+  wire         _GEN_313 = _GEN_309 | _GEN_312;
+  wire [7:0]   _GEN_314 = lanes_sroa_464_0_r1 + 8'h1;
+  wire [7:0]   _GEN_315 =
+    _GEN_313
+      ? (_GEN_309 ? lanes_sroa_464_0_r1 : _GEN_310 ? _GEN_314 : tails_sroa_47_0_r1)
       : tails_sroa_47_0_r1;
-  wire         _GEN_317 = lanes_sroa_482358_0_r1 == 3'h0;
-  wire         _GEN_318 = _GEN_317 & and_r1s2;
-  wire         _GEN_319 = ~_GEN_317 & and_r1s2;
-  wire [3:0]   _GEN_320 = conv2_i1526_16_r1s2 + {1'h0, lanes_sroa_482358_0_r1};
-  wire         _GEN_321 =
-    _GEN_319 | cmp_i1753_r1s2 & (|(lanes_sroa_494_0_r1[1:0])) | _GEN_320[3] & xor_r1s2__4;
-  wire         _GEN_322 = _GEN_318 | _GEN_321;
-  wire [7:0]   _GEN_323 = lanes_sroa_494_0_r1 + 8'h1;
-  wire [7:0]   _GEN_324 =
-    _GEN_322
-      ? (_GEN_318 ? lanes_sroa_494_0_r1 : _GEN_319 ? _GEN_323 : tails_sroa_50_0_r1)
+  wire         _GEN_316 = lanes_sroa_482357_0_r1 == 3'h0;
+  wire         _GEN_317 = _GEN_316 & and_r1s2;
+  wire         _GEN_318 = ~_GEN_316 & and_r1s2;
+  wire [3:0]   _GEN_319 = conv2_i1526_16_r1s2 + {1'h0, lanes_sroa_482357_0_r1};
+  wire         _GEN_320 =
+    _GEN_318 | cmp_i1753_r1s2 & (|(lanes_sroa_494_0_r1[1:0])) | _GEN_319[3] & xor_r1s2__4;
+  wire         _GEN_321 = _GEN_317 | _GEN_320;
+  wire [7:0]   _GEN_322 = lanes_sroa_494_0_r1 + 8'h1;
+  wire [7:0]   _GEN_323 =
+    _GEN_321
+      ? (_GEN_317 ? lanes_sroa_494_0_r1 : _GEN_318 ? _GEN_322 : tails_sroa_50_0_r1)
       : tails_sroa_50_0_r1;
-  wire         _GEN_325 = lanes_sroa_512362_0_r1 == 3'h0;
-  wire         _GEN_326 = _GEN_325 & and_r1s2;
-  wire         _GEN_327 = ~_GEN_325 & and_r1s2;
-  wire [3:0]   _GEN_328 = conv2_i1526_17_r1s2 + {1'h0, lanes_sroa_512362_0_r1};
-  wire         _GEN_329 =
-    _GEN_327 | cmp_i1753_r1s2 & (|(lanes_sroa_524_0_r1[1:0])) | _GEN_328[3] & xor_r1s2__4;
-  wire         _GEN_330 = _GEN_326 | _GEN_329;
-  wire [7:0]   _GEN_331 = lanes_sroa_524_0_r1 + 8'h1;
-  wire [7:0]   _GEN_332 =
-    _GEN_330
-      ? (_GEN_326 ? lanes_sroa_524_0_r1 : _GEN_327 ? _GEN_331 : tails_sroa_53_0_r1)
+  wire         _GEN_324 = lanes_sroa_512361_0_r1 == 3'h0;
+  wire         _GEN_325 = _GEN_324 & and_r1s2;
+  wire         _GEN_326 = ~_GEN_324 & and_r1s2;
+  wire [3:0]   _GEN_327 = conv2_i1526_17_r1s2 + {1'h0, lanes_sroa_512361_0_r1};
+  wire         _GEN_328 =
+    _GEN_326 | cmp_i1753_r1s2 & (|(lanes_sroa_524_0_r1[1:0])) | _GEN_327[3] & xor_r1s2__4;
+  wire         _GEN_329 = _GEN_325 | _GEN_328;
+  wire [7:0]   _GEN_330 = lanes_sroa_524_0_r1 + 8'h1;
+  wire [7:0]   _GEN_331 =
+    _GEN_329
+      ? (_GEN_325 ? lanes_sroa_524_0_r1 : _GEN_326 ? _GEN_330 : tails_sroa_53_0_r1)
       : tails_sroa_53_0_r1;
-  wire         _GEN_333 = lanes_sroa_542366_0_r1 == 3'h0;
-  wire         _GEN_334 = _GEN_333 & and_r1s2;
-  wire         _GEN_335 = ~_GEN_333 & and_r1s2;
-  wire [3:0]   _GEN_336 = conv2_i1526_18_r1s2 + {1'h0, lanes_sroa_542366_0_r1};
-  wire         _GEN_337 =
-    _GEN_335 | cmp_i1753_r1s2 & (|(lanes_sroa_554_0_r1[1:0])) | _GEN_336[3] & xor_r1s2__4;
-  wire         _GEN_338 = _GEN_334 | _GEN_337;
-  wire [7:0]   _GEN_339 = lanes_sroa_554_0_r1 + 8'h1;
-  wire [7:0]   _GEN_340 =
-    _GEN_338
-      ? (_GEN_334 ? lanes_sroa_554_0_r1 : _GEN_335 ? _GEN_339 : tails_sroa_56_0_r1)
+  wire         _GEN_332 = lanes_sroa_542365_0_r1 == 3'h0;
+  wire         _GEN_333 = _GEN_332 & and_r1s2;
+  wire         _GEN_334 = ~_GEN_332 & and_r1s2;
+  wire [3:0]   _GEN_335 = conv2_i1526_18_r1s2 + {1'h0, lanes_sroa_542365_0_r1};
+  wire         _GEN_336 =
+    _GEN_334 | cmp_i1753_r1s2 & (|(lanes_sroa_554_0_r1[1:0])) | _GEN_335[3] & xor_r1s2__4;
+  wire         _GEN_337 = _GEN_333 | _GEN_336;
+  wire [7:0]   _GEN_338 = lanes_sroa_554_0_r1 + 8'h1;
+  wire [7:0]   _GEN_339 =
+    _GEN_337
+      ? (_GEN_333 ? lanes_sroa_554_0_r1 : _GEN_334 ? _GEN_338 : tails_sroa_56_0_r1)
       : tails_sroa_56_0_r1;
-  wire         _GEN_341 = lanes_sroa_572370_0_r1 == 3'h0;
-  wire         _GEN_342 = _GEN_341 & and_r1s2;
-  wire         _GEN_343 = ~_GEN_341 & and_r1s2;
-  wire [3:0]   _GEN_344 = conv2_i1526_19_r1s2 + {1'h0, lanes_sroa_572370_0_r1};
-  wire         _GEN_345 =
-    _GEN_343 | cmp_i1753_r1s2 & (|(lanes_sroa_584_0_r1[1:0])) | _GEN_344[3] & xor_r1s2__4;
-  wire         _GEN_346 = _GEN_342 | _GEN_345;
-  wire [7:0]   _GEN_347 = lanes_sroa_584_0_r1 + 8'h1;
-  wire [7:0]   _GEN_348 =
-    _GEN_346
-      ? (_GEN_342 ? lanes_sroa_584_0_r1 : _GEN_343 ? _GEN_347 : tails_sroa_59_0_r1)
+  wire         _GEN_340 = lanes_sroa_572369_0_r1 == 3'h0;
+  wire         _GEN_341 = _GEN_340 & and_r1s2;
+  wire         _GEN_342 = ~_GEN_340 & and_r1s2;
+  wire [3:0]   _GEN_343 = conv2_i1526_19_r1s2 + {1'h0, lanes_sroa_572369_0_r1};
+  wire         _GEN_344 =
+    _GEN_342 | cmp_i1753_r1s2 & (|(lanes_sroa_584_0_r1[1:0])) | _GEN_343[3] & xor_r1s2__4;
+  wire         _GEN_345 = _GEN_341 | _GEN_344;
+  wire [7:0]   _GEN_346 = lanes_sroa_584_0_r1 + 8'h1;
+  wire [7:0]   _GEN_347 =
+    _GEN_345
+      ? (_GEN_341 ? lanes_sroa_584_0_r1 : _GEN_342 ? _GEN_346 : tails_sroa_59_0_r1)
       : tails_sroa_59_0_r1;
-  wire         _GEN_349 = lanes_sroa_602374_0_r1 == 3'h0;
-  wire         _GEN_350 = _GEN_349 & and_r1s2;
-  wire         _GEN_351 = ~_GEN_349 & and_r1s2;
-  wire [3:0]   _GEN_352 = conv2_i1526_20_r1s2 + {1'h0, lanes_sroa_602374_0_r1};
-  wire         _GEN_353 =
-    _GEN_351 | cmp_i1753_r1s2 & (|(lanes_sroa_614_0_r1[1:0])) | _GEN_352[3] & xor_r1s2__4;
-  wire         _GEN_354 = _GEN_350 | _GEN_353;
-  wire [7:0]   _GEN_355 = lanes_sroa_614_0_r1 + 8'h1;
-  wire [7:0]   _GEN_356 =
-    _GEN_354
-      ? (_GEN_350 ? lanes_sroa_614_0_r1 : _GEN_351 ? _GEN_355 : tails_sroa_62_0_r1)
+  wire         _GEN_348 = lanes_sroa_602373_0_r1 == 3'h0;
+  wire         _GEN_349 = _GEN_348 & and_r1s2;
+  wire         _GEN_350 = ~_GEN_348 & and_r1s2;
+  wire [3:0]   _GEN_351 = conv2_i1526_20_r1s2 + {1'h0, lanes_sroa_602373_0_r1};
+  wire         _GEN_352 =
+    _GEN_350 | cmp_i1753_r1s2 & (|(lanes_sroa_614_0_r1[1:0])) | _GEN_351[3] & xor_r1s2__4;
+  wire         _GEN_353 = _GEN_349 | _GEN_352;
+  wire [7:0]   _GEN_354 = lanes_sroa_614_0_r1 + 8'h1;
+  wire [7:0]   _GEN_355 =
+    _GEN_353
+      ? (_GEN_349 ? lanes_sroa_614_0_r1 : _GEN_350 ? _GEN_354 : tails_sroa_62_0_r1)
       : tails_sroa_62_0_r1;
-  wire         _GEN_357 = lanes_sroa_632378_0_r1 == 3'h0;
-  wire         _GEN_358 = _GEN_357 & and_r1s2;
-  wire         _GEN_359 = ~_GEN_357 & and_r1s2;
-  wire [3:0]   _GEN_360 = conv2_i1526_21_r1s2 + {1'h0, lanes_sroa_632378_0_r1};
-  wire         _GEN_361 =
-    _GEN_359 | cmp_i1753_r1s2 & (|(lanes_sroa_644_0_r1[1:0])) | _GEN_360[3] & xor_r1s2__4;
-  wire         _GEN_362 = _GEN_358 | _GEN_361;
-  wire [7:0]   _GEN_363 = lanes_sroa_644_0_r1 + 8'h1;
-  wire [7:0]   _GEN_364 =
-    _GEN_362
-      ? (_GEN_358 ? lanes_sroa_644_0_r1 : _GEN_359 ? _GEN_363 : tails_sroa_65_0_r1)
+  wire         _GEN_356 = lanes_sroa_632377_0_r1 == 3'h0;
+  wire         _GEN_357 = _GEN_356 & and_r1s2;
+  wire         _GEN_358 = ~_GEN_356 & and_r1s2;
+  wire [3:0]   _GEN_359 = conv2_i1526_21_r1s2 + {1'h0, lanes_sroa_632377_0_r1};
+  wire         _GEN_360 =
+    _GEN_358 | cmp_i1753_r1s2 & (|(lanes_sroa_644_0_r1[1:0])) | _GEN_359[3] & xor_r1s2__4;
+  wire         _GEN_361 = _GEN_357 | _GEN_360;
+  wire [7:0]   _GEN_362 = lanes_sroa_644_0_r1 + 8'h1;
+  wire [7:0]   _GEN_363 =
+    _GEN_361
+      ? (_GEN_357 ? lanes_sroa_644_0_r1 : _GEN_358 ? _GEN_362 : tails_sroa_65_0_r1)
       : tails_sroa_65_0_r1;
-  wire         _GEN_365 = lanes_sroa_662382_0_r1 == 3'h0;
-  wire         _GEN_366 = _GEN_365 & and_r1s2;
-  wire         _GEN_367 = ~_GEN_365 & and_r1s2;
-  wire [3:0]   _GEN_368 = conv2_i1526_22_r1s2 + {1'h0, lanes_sroa_662382_0_r1};
-  wire         _GEN_369 =
-    _GEN_367 | cmp_i1753_r1s2 & (|(lanes_sroa_674_0_r1[1:0])) | _GEN_368[3] & xor_r1s2__4;
-  wire         _GEN_370 = _GEN_366 | _GEN_369;
-  wire [7:0]   _GEN_371 = lanes_sroa_674_0_r1 + 8'h1;
-  wire [7:0]   _GEN_372 =
-    _GEN_370
-      ? (_GEN_366 ? lanes_sroa_674_0_r1 : _GEN_367 ? _GEN_371 : tails_sroa_68_0_r1)
+  wire         _GEN_364 = lanes_sroa_662381_0_r1 == 3'h0;
+  wire         _GEN_365 = _GEN_364 & and_r1s2;
+  wire         _GEN_366 = ~_GEN_364 & and_r1s2;
+  wire [3:0]   _GEN_367 = conv2_i1526_22_r1s2 + {1'h0, lanes_sroa_662381_0_r1};
+  wire         _GEN_368 =
+    _GEN_366 | cmp_i1753_r1s2 & (|(lanes_sroa_674_0_r1[1:0])) | _GEN_367[3] & xor_r1s2__4;
+  wire         _GEN_369 = _GEN_365 | _GEN_368;
+  wire [7:0]   _GEN_370 = lanes_sroa_674_0_r1 + 8'h1;
+  wire [7:0]   _GEN_371 =
+    _GEN_369
+      ? (_GEN_365 ? lanes_sroa_674_0_r1 : _GEN_366 ? _GEN_370 : tails_sroa_68_0_r1)
       : tails_sroa_68_0_r1;
-  wire         _GEN_373 = lanes_sroa_692386_0_r1 == 3'h0;
-  wire         _GEN_374 = _GEN_373 & and_r1s2;
-  wire         _GEN_375 = ~_GEN_373 & and_r1s2;
-  wire [3:0]   _GEN_376 = conv2_i1526_23_r1s2 + {1'h0, lanes_sroa_692386_0_r1};
-  wire         _GEN_377 =
-    _GEN_375 | cmp_i1753_r1s2 & (|(lanes_sroa_704_0_r1[1:0])) | _GEN_376[3] & xor_r1s2__4;
-  wire         _GEN_378 = _GEN_374 | _GEN_377;
-  wire [7:0]   _GEN_379 = lanes_sroa_704_0_r1 + 8'h1;
-  wire [7:0]   _GEN_380 =
-    _GEN_378
-      ? (_GEN_374 ? lanes_sroa_704_0_r1 : _GEN_375 ? _GEN_379 : tails_sroa_71_0_r1)
+  wire         _GEN_372 = lanes_sroa_692385_0_r1 == 3'h0;
+  wire         _GEN_373 = _GEN_372 & and_r1s2;
+  wire         _GEN_374 = ~_GEN_372 & and_r1s2;
+  wire [3:0]   _GEN_375 = conv2_i1526_23_r1s2 + {1'h0, lanes_sroa_692385_0_r1};
+  wire         _GEN_376 =
+    _GEN_374 | cmp_i1753_r1s2 & (|(lanes_sroa_704_0_r1[1:0])) | _GEN_375[3] & xor_r1s2__4;
+  wire         _GEN_377 = _GEN_373 | _GEN_376;
+  wire [7:0]   _GEN_378 = lanes_sroa_704_0_r1 + 8'h1;
+  wire [7:0]   _GEN_379 =
+    _GEN_377
+      ? (_GEN_373 ? lanes_sroa_704_0_r1 : _GEN_374 ? _GEN_378 : tails_sroa_71_0_r1)
       : tails_sroa_71_0_r1;
-  wire         _GEN_381 =
+  wire         _GEN_380 =
     _GEN_82
     & ~(or_r1s2
-          ? (cmp_i169_r1s2 ? lanes_sroa_29_0_r1 : lanes_sroa_749_0_r1)
-          : cmp_i169_2439449_r1s2 ? lanes_sroa_509_0_r1 : lanes_sroa_269_0_r1);
-  wire [7:0]   _GEN_382 =
-    ~_GEN_381 ? places_sroa_0_0_r1 : places_sroa_0_0_r1 + {7'h0, places_sroa_7_0_r1[3]};
-  wire         _GEN_383 = lanes_sroa_722390_0_r1 == 3'h0;
-  wire         _GEN_384 = _GEN_383 & and_r1s2;
-  wire         _GEN_385 = ~_GEN_383 & and_r1s2;
-  wire [3:0]   _GEN_386 = conv2_i1526_24_r1s2 + {1'h0, lanes_sroa_722390_0_r1};
-  wire         _GEN_387 =
-    _GEN_385 | cmp_i1753_r1s2 & (|(lanes_sroa_734_0_r1[1:0])) | _GEN_386[3] & xor_r1s2__4;
-  wire         _GEN_388 = _GEN_384 | _GEN_387;
-  wire [7:0]   _GEN_389 = lanes_sroa_734_0_r1 + 8'h1;
-  wire [7:0]   _GEN_390 =
-    _GEN_388
-      ? (_GEN_384 ? lanes_sroa_734_0_r1 : _GEN_385 ? _GEN_389 : tails_sroa_74_0_r1)
+          ? (cmp_i188_r1s2 ? lanes_sroa_29_0_r1 : lanes_sroa_749_0_r1)
+          : cmp_i188_2438448_r1s2 ? lanes_sroa_509_0_r1 : lanes_sroa_269_0_r1);
+  wire [7:0]   _GEN_381 =
+    ~_GEN_380 ? places_sroa_0_0_r1 : places_sroa_0_0_r1 + {7'h0, places_sroa_7_0_r1[3]};
+  wire         _GEN_382 = lanes_sroa_722389_0_r1 == 3'h0;
+  wire         _GEN_383 = _GEN_382 & and_r1s2;
+  wire         _GEN_384 = ~_GEN_382 & and_r1s2;
+  wire [3:0]   _GEN_385 = conv2_i1526_24_r1s2 + {1'h0, lanes_sroa_722389_0_r1};
+  wire         _GEN_386 =
+    _GEN_384 | cmp_i1753_r1s2 & (|(lanes_sroa_734_0_r1[1:0])) | _GEN_385[3] & xor_r1s2__4;
+  wire         _GEN_387 = _GEN_383 | _GEN_386;
+  wire [7:0]   _GEN_388 = lanes_sroa_734_0_r1 + 8'h1;
+  wire [7:0]   _GEN_389 =
+    _GEN_387
+      ? (_GEN_383 ? lanes_sroa_734_0_r1 : _GEN_384 ? _GEN_388 : tails_sroa_74_0_r1)
       : tails_sroa_74_0_r1;
-  wire         _GEN_391 =
+  wire         _GEN_390 =
     _GEN_85
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_59_0_r1 : lanes_sroa_299_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_59_0_r1 : lanes_sroa_299_0_r1)
                : lanes_sroa_539_0_r1)
           : lanes_sroa_779_0_r1);
-  wire [7:0]   _GEN_392 =
-    ~_GEN_391
+  wire [7:0]   _GEN_391 =
+    ~_GEN_390
       ? places_sroa_65_0_r1
       : places_sroa_65_0_r1 + {7'h0, places_sroa_70_0_r1[3]};
-  wire         _GEN_393 = lanes_sroa_752394_0_r1 == 3'h0;
-  wire         _GEN_394 = _GEN_393 & and_r1s2;
-  wire         _GEN_395 = ~_GEN_393 & and_r1s2;
-  wire [3:0]   _GEN_396 = conv2_i1526_25_r1s2 + {1'h0, lanes_sroa_752394_0_r1};
-  wire         _GEN_397 =
-    _GEN_395 | cmp_i1753_r1s2 & (|(lanes_sroa_764_0_r1[1:0])) | _GEN_396[3] & xor_r1s2__4;
-  wire         _GEN_398 = _GEN_394 | _GEN_397;
-  wire [7:0]   _GEN_399 = lanes_sroa_764_0_r1 + 8'h1;
-  wire [7:0]   _GEN_400 =
-    _GEN_398
-      ? (_GEN_394 ? lanes_sroa_764_0_r1 : _GEN_395 ? _GEN_399 : tails_sroa_77_0_r1)
+  wire         _GEN_392 = lanes_sroa_752393_0_r1 == 3'h0;
+  wire         _GEN_393 = _GEN_392 & and_r1s2;
+  wire         _GEN_394 = ~_GEN_392 & and_r1s2;
+  wire [3:0]   _GEN_395 = conv2_i1526_25_r1s2 + {1'h0, lanes_sroa_752393_0_r1};
+  wire         _GEN_396 =
+    _GEN_394 | cmp_i1753_r1s2 & (|(lanes_sroa_764_0_r1[1:0])) | _GEN_395[3] & xor_r1s2__4;
+  wire         _GEN_397 = _GEN_393 | _GEN_396;
+  wire [7:0]   _GEN_398 = lanes_sroa_764_0_r1 + 8'h1;
+  wire [7:0]   _GEN_399 =
+    _GEN_397
+      ? (_GEN_393 ? lanes_sroa_764_0_r1 : _GEN_394 ? _GEN_398 : tails_sroa_77_0_r1)
       : tails_sroa_77_0_r1;
-  wire         _GEN_401 =
+  wire         _GEN_400 =
     _GEN_88
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_89_0_r1 : lanes_sroa_329_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_89_0_r1 : lanes_sroa_329_0_r1)
                : lanes_sroa_569_0_r1)
           : lanes_sroa_809_0_r1);
-  wire [7:0]   _GEN_402 =
-    ~_GEN_401
+  wire [7:0]   _GEN_401 =
+    ~_GEN_400
       ? places_sroa_128_0_r1
       : places_sroa_128_0_r1 + {7'h0, places_sroa_133_0_r1[3]};
-  wire         _GEN_403 = lanes_sroa_782398_0_r1 == 3'h0;
-  wire         _GEN_404 = _GEN_403 & and_r1s2;
-  wire         _GEN_405 = ~_GEN_403 & and_r1s2;
-  wire [3:0]   _GEN_406 = conv2_i1526_26_r1s2 + {1'h0, lanes_sroa_782398_0_r1};
-  wire         _GEN_407 =
-    _GEN_405 | cmp_i1753_r1s2 & (|(lanes_sroa_794_0_r1[1:0])) | _GEN_406[3] & xor_r1s2__4;
-  wire         _GEN_408 = _GEN_404 | _GEN_407;
-  wire [7:0]   _GEN_409 = lanes_sroa_794_0_r1 + 8'h1;
-  wire [7:0]   _GEN_410 =
-    _GEN_408
-      ? (_GEN_404 ? lanes_sroa_794_0_r1 : _GEN_405 ? _GEN_409 : tails_sroa_80_0_r1)
+  wire         _GEN_402 = lanes_sroa_782397_0_r1 == 3'h0;
+  wire         _GEN_403 = _GEN_402 & and_r1s2;
+  wire         _GEN_404 = ~_GEN_402 & and_r1s2;
+  wire [3:0]   _GEN_405 = conv2_i1526_26_r1s2 + {1'h0, lanes_sroa_782397_0_r1};
+  wire         _GEN_406 =
+    _GEN_404 | cmp_i1753_r1s2 & (|(lanes_sroa_794_0_r1[1:0])) | _GEN_405[3] & xor_r1s2__4;
+  wire         _GEN_407 = _GEN_403 | _GEN_406;
+  wire [7:0]   _GEN_408 = lanes_sroa_794_0_r1 + 8'h1;
+  wire [7:0]   _GEN_409 =
+    _GEN_407
+      ? (_GEN_403 ? lanes_sroa_794_0_r1 : _GEN_404 ? _GEN_408 : tails_sroa_80_0_r1)
       : tails_sroa_80_0_r1;
-  wire         _GEN_411 =
+  wire         _GEN_410 =
     _GEN_91
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_119_0_r1 : lanes_sroa_359_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_119_0_r1 : lanes_sroa_359_0_r1)
                : lanes_sroa_599_0_r1)
           : lanes_sroa_839_0_r1);
-  wire [7:0]   _GEN_412 =
-    ~_GEN_411
+  wire [7:0]   _GEN_411 =
+    ~_GEN_410
       ? places_sroa_191_0_r1
       : places_sroa_191_0_r1 + {7'h0, places_sroa_196_0_r1[3]};
-  wire         _GEN_413 = lanes_sroa_812402_0_r1 == 3'h0;
-  wire         _GEN_414 = _GEN_413 & and_r1s2;
-  wire         _GEN_415 = ~_GEN_413 & and_r1s2;
-  wire [3:0]   _GEN_416 = conv2_i1526_27_r1s2 + {1'h0, lanes_sroa_812402_0_r1};
-  wire         _GEN_417 =
-    _GEN_415 | cmp_i1753_r1s2 & (|(lanes_sroa_824_0_r1[1:0])) | _GEN_416[3] & xor_r1s2__4;
-  wire         _GEN_418 = _GEN_414 | _GEN_417;
-  wire [7:0]   _GEN_419 = lanes_sroa_824_0_r1 + 8'h1;
-  wire [7:0]   _GEN_420 =
-    _GEN_418
-      ? (_GEN_414 ? lanes_sroa_824_0_r1 : _GEN_415 ? _GEN_419 : tails_sroa_83_0_r1)
+  wire         _GEN_412 = lanes_sroa_812401_0_r1 == 3'h0;
+  wire         _GEN_413 = _GEN_412 & and_r1s2;
+  wire         _GEN_414 = ~_GEN_412 & and_r1s2;
+  wire [3:0]   _GEN_415 = conv2_i1526_27_r1s2 + {1'h0, lanes_sroa_812401_0_r1};
+  wire         _GEN_416 =
+    _GEN_414 | cmp_i1753_r1s2 & (|(lanes_sroa_824_0_r1[1:0])) | _GEN_415[3] & xor_r1s2__4;
+  wire         _GEN_417 = _GEN_413 | _GEN_416;
+  wire [7:0]   _GEN_418 = lanes_sroa_824_0_r1 + 8'h1;
+  wire [7:0]   _GEN_419 =
+    _GEN_417
+      ? (_GEN_413 ? lanes_sroa_824_0_r1 : _GEN_414 ? _GEN_418 : tails_sroa_83_0_r1)
       : tails_sroa_83_0_r1;
-  wire         _GEN_421 =
+  wire         _GEN_420 =
     _GEN_94
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_149_0_r1 : lanes_sroa_389_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_149_0_r1 : lanes_sroa_389_0_r1)
                : lanes_sroa_629_0_r1)
           : lanes_sroa_869_0_r1);
-  wire [7:0]   _GEN_422 =
-    ~_GEN_421
+  wire [7:0]   _GEN_421 =
+    ~_GEN_420
       ? places_sroa_254_0_r1
       : places_sroa_254_0_r1 + {7'h0, places_sroa_259_0_r1[3]};
-  wire         _GEN_423 = lanes_sroa_842406_0_r1 == 3'h0;
-  wire         _GEN_424 = _GEN_423 & and_r1s2;
-  wire         _GEN_425 = ~_GEN_423 & and_r1s2;
-  wire [3:0]   _GEN_426 = conv2_i1526_28_r1s2 + {1'h0, lanes_sroa_842406_0_r1};
-  wire         _GEN_427 =
-    _GEN_425 | cmp_i1753_r1s2 & (|(lanes_sroa_854_0_r1[1:0])) | _GEN_426[3] & xor_r1s2__4;
-  wire         _GEN_428 = _GEN_424 | _GEN_427;
-  wire [7:0]   _GEN_429 = lanes_sroa_854_0_r1 + 8'h1;
-  wire [7:0]   _GEN_430 =
-    _GEN_428
-      ? (_GEN_424 ? lanes_sroa_854_0_r1 : _GEN_425 ? _GEN_429 : tails_sroa_86_0_r1)
+  wire         _GEN_422 = lanes_sroa_842405_0_r1 == 3'h0;
+  wire         _GEN_423 = _GEN_422 & and_r1s2;
+  wire         _GEN_424 = ~_GEN_422 & and_r1s2;
+  wire [3:0]   _GEN_425 = conv2_i1526_28_r1s2 + {1'h0, lanes_sroa_842405_0_r1};
+  wire         _GEN_426 =
+    _GEN_424 | cmp_i1753_r1s2 & (|(lanes_sroa_854_0_r1[1:0])) | _GEN_425[3] & xor_r1s2__4;
+  wire         _GEN_427 = _GEN_423 | _GEN_426;
+  wire [7:0]   _GEN_428 = lanes_sroa_854_0_r1 + 8'h1;
+  wire [7:0]   _GEN_429 =
+    _GEN_427
+      ? (_GEN_423 ? lanes_sroa_854_0_r1 : _GEN_424 ? _GEN_428 : tails_sroa_86_0_r1)
       : tails_sroa_86_0_r1;
-  wire         _GEN_431 =
+  wire         _GEN_430 =
     _GEN_97
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_179_0_r1 : lanes_sroa_419_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_179_0_r1 : lanes_sroa_419_0_r1)
                : lanes_sroa_659_0_r1)
           : lanes_sroa_899_0_r1);
-  wire [7:0]   _GEN_432 =
-    ~_GEN_431
+  wire [7:0]   _GEN_431 =
+    ~_GEN_430
       ? places_sroa_317_0_r1
       : places_sroa_317_0_r1 + {7'h0, places_sroa_322_0_r1[3]};
-  wire         _GEN_433 = lanes_sroa_872410_0_r1 == 3'h0;
-  wire         _GEN_434 = _GEN_433 & and_r1s2;
-  wire         _GEN_435 = ~_GEN_433 & and_r1s2;
-  wire [3:0]   _GEN_436 = conv2_i1526_29_r1s2 + {1'h0, lanes_sroa_872410_0_r1};
-  wire         _GEN_437 =
-    _GEN_435 | cmp_i1753_r1s2 & (|(lanes_sroa_884_0_r1[1:0])) | _GEN_436[3] & xor_r1s2__4;
-  wire         _GEN_438 = _GEN_434 | _GEN_437;
-  wire [7:0]   _GEN_439 = lanes_sroa_884_0_r1 + 8'h1;
-  wire [7:0]   _GEN_440 =
-    _GEN_438
-      ? (_GEN_434 ? lanes_sroa_884_0_r1 : _GEN_435 ? _GEN_439 : tails_sroa_89_0_r1)
+  wire         _GEN_432 = lanes_sroa_872409_0_r1 == 3'h0;
+  wire         _GEN_433 = _GEN_432 & and_r1s2;
+  wire         _GEN_434 = ~_GEN_432 & and_r1s2;
+  wire [3:0]   _GEN_435 = conv2_i1526_29_r1s2 + {1'h0, lanes_sroa_872409_0_r1};
+  wire         _GEN_436 =
+    _GEN_434 | cmp_i1753_r1s2 & (|(lanes_sroa_884_0_r1[1:0])) | _GEN_435[3] & xor_r1s2__4;
+  wire         _GEN_437 = _GEN_433 | _GEN_436;
+  wire [7:0]   _GEN_438 = lanes_sroa_884_0_r1 + 8'h1;
+  wire [7:0]   _GEN_439 =
+    _GEN_437
+      ? (_GEN_433 ? lanes_sroa_884_0_r1 : _GEN_434 ? _GEN_438 : tails_sroa_89_0_r1)
       : tails_sroa_89_0_r1;
-  wire         _GEN_441 =
+  wire         _GEN_440 =
     _GEN_100
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_209_0_r1 : lanes_sroa_449_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_209_0_r1 : lanes_sroa_449_0_r1)
                : lanes_sroa_689_0_r1)
           : lanes_sroa_929_0_r1);
-  wire [7:0]   _GEN_442 =
-    ~_GEN_441
+  wire [7:0]   _GEN_441 =
+    ~_GEN_440
       ? places_sroa_380_0_r1
       : places_sroa_380_0_r1 + {7'h0, places_sroa_385_0_r1[3]};
-  wire         _GEN_443 = lanes_sroa_902414_0_r1 == 3'h0;
-  wire         _GEN_444 = _GEN_443 & and_r1s2;
-  wire         _GEN_445 = ~_GEN_443 & and_r1s2;
-  wire [3:0]   _GEN_446 = conv2_i1526_30_r1s2 + {1'h0, lanes_sroa_902414_0_r1};
-  wire         _GEN_447 =
-    _GEN_445 | cmp_i1753_r1s2 & (|(lanes_sroa_914_0_r1[1:0])) | _GEN_446[3] & xor_r1s2__4;
-  wire         _GEN_448 = _GEN_444 | _GEN_447;
-  wire [7:0]   _GEN_449 = lanes_sroa_914_0_r1 + 8'h1;
-  wire [7:0]   _GEN_450 =
-    _GEN_448
-      ? (_GEN_444 ? lanes_sroa_914_0_r1 : _GEN_445 ? _GEN_449 : tails_sroa_92_0_r1)
+  wire         _GEN_442 = lanes_sroa_902413_0_r1 == 3'h0;
+  wire         _GEN_443 = _GEN_442 & and_r1s2;
+  wire         _GEN_444 = ~_GEN_442 & and_r1s2;
+  wire [3:0]   _GEN_445 = conv2_i1526_30_r1s2 + {1'h0, lanes_sroa_902413_0_r1};
+  wire         _GEN_446 =
+    _GEN_444 | cmp_i1753_r1s2 & (|(lanes_sroa_914_0_r1[1:0])) | _GEN_445[3] & xor_r1s2__4;
+  wire         _GEN_447 = _GEN_443 | _GEN_446;
+  wire [7:0]   _GEN_448 = lanes_sroa_914_0_r1 + 8'h1;
+  wire [7:0]   _GEN_449 =
+    _GEN_447
+      ? (_GEN_443 ? lanes_sroa_914_0_r1 : _GEN_444 ? _GEN_448 : tails_sroa_92_0_r1)
       : tails_sroa_92_0_r1;
-  wire         _GEN_451 =
+  wire         _GEN_450 =
     _GEN_103
     & ~(xor_r1s2
           ? (xor_r1s2__1
-               ? (xor_r1s2__2 ? cmp_i169_r1s2 & lanes_sroa_239_0_r1 : lanes_sroa_479_0_r1)
+               ? (xor_r1s2__2 ? cmp_i188_r1s2 & lanes_sroa_239_0_r1 : lanes_sroa_479_0_r1)
                : lanes_sroa_719_0_r1)
           : lanes_sroa_959_0_r1);
-  wire [7:0]   _GEN_452 =
-    ~_GEN_451
+  wire [7:0]   _GEN_451 =
+    ~_GEN_450
       ? places_sroa_443_0_r1
       : places_sroa_443_0_r1 + {7'h0, places_sroa_448_0_r1[3]};
-  wire         _GEN_453 = lanes_sroa_932418_0_r1 == 3'h0;
-  wire         _GEN_454 = _GEN_453 & and_r1s2;
-  wire         _GEN_455 = ~_GEN_453 & and_r1s2;
-  wire [3:0]   _GEN_456 = conv2_i1526_31_r1s2 + {1'h0, lanes_sroa_932418_0_r1};
-  wire         _GEN_457 =
-    _GEN_455 | cmp_i1753_r1s2 & (|(lanes_sroa_944_0_r1[1:0])) | _GEN_456[3] & xor_r1s2__4;
-  wire         _GEN_458 = _GEN_454 | _GEN_457;
-  wire [7:0]   _GEN_459 = lanes_sroa_944_0_r1 + 8'h1;
-  wire [7:0]   _GEN_460 =
-    _GEN_458
-      ? (_GEN_454 ? lanes_sroa_944_0_r1 : _GEN_455 ? _GEN_459 : tails_sroa_95_0_r1)
+  wire         _GEN_452 = lanes_sroa_932417_0_r1 == 3'h0;
+  wire         _GEN_453 = _GEN_452 & and_r1s2;
+  wire         _GEN_454 = ~_GEN_452 & and_r1s2;
+  wire [3:0]   _GEN_455 = conv2_i1526_31_r1s2 + {1'h0, lanes_sroa_932417_0_r1};
+  wire         _GEN_456 =
+    _GEN_454 | cmp_i1753_r1s2 & (|(lanes_sroa_944_0_r1[1:0])) | _GEN_455[3] & xor_r1s2__4;
+  wire         _GEN_457 = _GEN_453 | _GEN_456;
+  wire [7:0]   _GEN_458 = lanes_sroa_944_0_r1 + 8'h1;
+  wire [7:0]   _GEN_459 =
+    _GEN_457
+      ? (_GEN_453 ? lanes_sroa_944_0_r1 : _GEN_454 ? _GEN_458 : tails_sroa_95_0_r1)
       : tails_sroa_95_0_r1;
-  wire [7:0]   _GEN_461 = _GEN_103 ? places_sroa_443_0_r1 : places_sroa_453_0_r1;
-  wire [3:0]   _GEN_462 =
-    ~_GEN_451
+  wire [7:0]   _GEN_460 = _GEN_103 ? places_sroa_443_0_r1 : places_sroa_453_0_r1;
+  wire [3:0]   _GEN_461 =
+    ~_GEN_450
       ? places_sroa_448_0_r1
       : {places_sroa_448_0_r1[2:0], places_sroa_448_0_r1[3]};
-  wire [7:0]   _GEN_463 = _GEN_100 ? places_sroa_380_0_r1 : places_sroa_390_0_r1;
-  wire [3:0]   _GEN_464 =
-    ~_GEN_441
+  wire [7:0]   _GEN_462 = _GEN_100 ? places_sroa_380_0_r1 : places_sroa_390_0_r1;
+  wire [3:0]   _GEN_463 =
+    ~_GEN_440
       ? places_sroa_385_0_r1
       : {places_sroa_385_0_r1[2:0], places_sroa_385_0_r1[3]};
-  wire [7:0]   _GEN_465 = _GEN_97 ? places_sroa_317_0_r1 : places_sroa_327_0_r1;
-  wire [3:0]   _GEN_466 =
-    ~_GEN_431
+  wire [7:0]   _GEN_464 = _GEN_97 ? places_sroa_317_0_r1 : places_sroa_327_0_r1;
+  wire [3:0]   _GEN_465 =
+    ~_GEN_430
       ? places_sroa_322_0_r1
       : {places_sroa_322_0_r1[2:0], places_sroa_322_0_r1[3]};
-  wire [7:0]   _GEN_467 = _GEN_94 ? places_sroa_254_0_r1 : places_sroa_264_0_r1;
-  wire [3:0]   _GEN_468 =
-    ~_GEN_421
+  wire [7:0]   _GEN_466 = _GEN_94 ? places_sroa_254_0_r1 : places_sroa_264_0_r1;
+  wire [3:0]   _GEN_467 =
+    ~_GEN_420
       ? places_sroa_259_0_r1
       : {places_sroa_259_0_r1[2:0], places_sroa_259_0_r1[3]};
-  wire [7:0]   _GEN_469 = _GEN_91 ? places_sroa_191_0_r1 : places_sroa_201_0_r1;
-  wire [3:0]   _GEN_470 =
-    ~_GEN_411
+  wire [7:0]   _GEN_468 = _GEN_91 ? places_sroa_191_0_r1 : places_sroa_201_0_r1;
+  wire [3:0]   _GEN_469 =
+    ~_GEN_410
       ? places_sroa_196_0_r1
       : {places_sroa_196_0_r1[2:0], places_sroa_196_0_r1[3]};
-  wire [7:0]   _GEN_471 = _GEN_88 ? places_sroa_128_0_r1 : places_sroa_138_0_r1;
-  wire [3:0]   _GEN_472 =
-    ~_GEN_401
+  wire [7:0]   _GEN_470 = _GEN_88 ? places_sroa_128_0_r1 : places_sroa_138_0_r1;
+  wire [3:0]   _GEN_471 =
+    ~_GEN_400
       ? places_sroa_133_0_r1
       : {places_sroa_133_0_r1[2:0], places_sroa_133_0_r1[3]};
-  wire [7:0]   _GEN_473 = _GEN_85 ? places_sroa_65_0_r1 : places_sroa_75_0_r1;
-  wire [3:0]   _GEN_474 =
-    ~_GEN_391 ? places_sroa_70_0_r1 : {places_sroa_70_0_r1[2:0], places_sroa_70_0_r1[3]};
-  wire [7:0]   _GEN_475 = _GEN_82 ? places_sroa_0_0_r1 : places_sroa_12_0_r1;
-  wire [3:0]   _GEN_476 =
-    ~_GEN_381 ? places_sroa_7_0_r1 : {places_sroa_7_0_r1[2:0], places_sroa_7_0_r1[3]};
-  wire         _GEN_477 = _GEN_387 & (&(lanes_sroa_734_0_r1[1:0]));
-  wire         _GEN_478 = _GEN_6 | valid1_2;
-  wire [15:0]  _GEN_479 = {select_r1s2__1, 8'h0} >> lanes_sroa_752394_0_r1;
-  wire [7:0]   _GEN_480 = lanes_sroa_758_0_r1 | _GEN_479[15:8];
-  wire         _GEN_481 = _GEN_377 & (&(lanes_sroa_704_0_r1[1:0]));
-  wire         _GEN_482 = _GEN_369 & (&(lanes_sroa_674_0_r1[1:0]));
-  wire         _GEN_483 = _GEN_397 & (&(lanes_sroa_764_0_r1[1:0]));
-  wire         _GEN_484 = _GEN_361 & (&(lanes_sroa_644_0_r1[1:0]));
-  wire         _GEN_485 = _GEN_353 & (&(lanes_sroa_614_0_r1[1:0]));
-  wire [15:0]  _GEN_486 = {select_r1s2__5, 8'h0} >> lanes_sroa_602374_0_r1;
-  wire [7:0]   _GEN_487 = lanes_sroa_608_0_r1 | _GEN_486[15:8];
-  wire [15:0]  _GEN_488 = {select_r1s2__6, 8'h0} >> lanes_sroa_782398_0_r1;
-  wire [7:0]   _GEN_489 = lanes_sroa_788_0_r1 | _GEN_488[15:8];
-  wire         _GEN_490 = _GEN_345 & (&(lanes_sroa_584_0_r1[1:0]));
-  wire         _GEN_491 = _GEN_407 & (&(lanes_sroa_794_0_r1[1:0]));
-  wire         _GEN_492 = _GEN_337 & (&(lanes_sroa_554_0_r1[1:0]));
-  wire         _GEN_493 = _GEN_329 & (&(lanes_sroa_524_0_r1[1:0]));
-  wire [15:0]  _GEN_494 = {select_r1s2__10, 8'h0} >> lanes_sroa_812402_0_r1;
-  wire [7:0]   _GEN_495 = lanes_sroa_818_0_r1 | _GEN_494[15:8];
-  wire         _GEN_496 = _GEN_321 & (&(lanes_sroa_494_0_r1[1:0]));
-  wire         _GEN_497 = _GEN_313 & (&(lanes_sroa_464_0_r1[1:0]));
-  wire         _GEN_498 = _GEN_417 & (&(lanes_sroa_824_0_r1[1:0]));
-  wire         _GEN_499 = _GEN_305 & (&(lanes_sroa_434_0_r1[1:0]));
-  wire         _GEN_500 = _GEN_297 & (&(lanes_sroa_404_0_r1[1:0]));
-  wire [15:0]  _GEN_501 = {select_r1s2__14, 8'h0} >> lanes_sroa_392346_0_r1;
-  wire [7:0]   _GEN_502 = lanes_sroa_398_0_r1 | _GEN_501[15:8];
-  wire [15:0]  _GEN_503 = {select_r1s2__15, 8'h0} >> lanes_sroa_842406_0_r1;
-  wire [7:0]   _GEN_504 = lanes_sroa_848_0_r1 | _GEN_503[15:8];
-  wire         _GEN_505 = _GEN_289 & (&(lanes_sroa_374_0_r1[1:0]));
-  wire         _GEN_506 = _GEN_427 & (&(lanes_sroa_854_0_r1[1:0]));
-  wire         _GEN_507 = _GEN_281 & (&(lanes_sroa_344_0_r1[1:0]));
-  wire         _GEN_508 = _GEN_273 & (&(lanes_sroa_314_0_r1[1:0]));
-  wire [15:0]  _GEN_509 = {select_r1s2__19, 8'h0} >> lanes_sroa_872410_0_r1;
-  wire [7:0]   _GEN_510 = lanes_sroa_878_0_r1 | _GEN_509[15:8];
-  wire         _GEN_511 = _GEN_265 & (&(lanes_sroa_284_0_r1[1:0]));
-  wire         _GEN_512 = _GEN_257 & (&(lanes_sroa_254_0_r1[1:0]));
-  wire         _GEN_513 = _GEN_437 & (&(lanes_sroa_884_0_r1[1:0]));
-  wire         _GEN_514 = _GEN_249 & (&(lanes_sroa_224_0_r1[1:0]));
-  wire         _GEN_515 = _GEN_241 & (&(lanes_sroa_194_0_r1[1:0]));
-  wire [15:0]  _GEN_516 = {select_r1s2__23, 8'h0} >> lanes_sroa_182318_0_r1;
-  wire [7:0]   _GEN_517 = lanes_sroa_188_0_r1 | _GEN_516[15:8];
-  wire [15:0]  _GEN_518 = {select_r1s2__24, 8'h0} >> lanes_sroa_902414_0_r1;
-  wire [7:0]   _GEN_519 = lanes_sroa_908_0_r1 | _GEN_518[15:8];
-  wire         _GEN_520 = _GEN_233 & (&(lanes_sroa_164_0_r1[1:0]));
-  wire         _GEN_521 = _GEN_447 & (&(lanes_sroa_914_0_r1[1:0]));
-  wire         _GEN_522 = _GEN_225 & (&(lanes_sroa_134_0_r1[1:0]));
-  wire         _GEN_523 = _GEN_217 & (&(lanes_sroa_104_0_r1[1:0]));
-  wire [15:0]  _GEN_524 = {select_r1s2__28, 8'h0} >> lanes_sroa_932418_0_r1;
-  wire [7:0]   _GEN_525 = lanes_sroa_938_0_r1 | _GEN_524[15:8];
-  wire         _GEN_526 = _GEN_209 & (&(lanes_sroa_74_0_r1[1:0]));
-  wire         _GEN_527 = _GEN_201 & (&(lanes_sroa_44_0_r1[1:0]));
-  wire         _GEN_528 = _GEN_457 & (&(lanes_sroa_944_0_r1[1:0]));
-  wire         _GEN_529 = _GEN_193 & (&(lanes_sroa_14_0_r1[1:0]));
+  wire [7:0]   _GEN_472 = _GEN_85 ? places_sroa_65_0_r1 : places_sroa_75_0_r1;
+  wire [3:0]   _GEN_473 =
+    ~_GEN_390 ? places_sroa_70_0_r1 : {places_sroa_70_0_r1[2:0], places_sroa_70_0_r1[3]};
+  wire [7:0]   _GEN_474 = _GEN_82 ? places_sroa_0_0_r1 : places_sroa_12_0_r1;
+  wire [3:0]   _GEN_475 =
+    ~_GEN_380 ? places_sroa_7_0_r1 : {places_sroa_7_0_r1[2:0], places_sroa_7_0_r1[3]};
+  wire         _GEN_476 = _GEN_386 & (&(lanes_sroa_734_0_r1[1:0]));
+  wire         _GEN_477 = _GEN_6 | valid1_2;
+  wire [15:0]  _GEN_478 = {select_r1s2__1, 8'h0} >> lanes_sroa_752393_0_r1;
+  wire [7:0]   _GEN_479 = lanes_sroa_758_0_r1 | _GEN_478[15:8];
+  wire         _GEN_480 = _GEN_376 & (&(lanes_sroa_704_0_r1[1:0]));
+  wire         _GEN_481 = _GEN_368 & (&(lanes_sroa_674_0_r1[1:0]));
+  wire         _GEN_482 = _GEN_396 & (&(lanes_sroa_764_0_r1[1:0]));
+  wire         _GEN_483 = _GEN_360 & (&(lanes_sroa_644_0_r1[1:0]));
+  wire         _GEN_484 = _GEN_352 & (&(lanes_sroa_614_0_r1[1:0]));
+  wire [15:0]  _GEN_485 = {select_r1s2__5, 8'h0} >> lanes_sroa_602373_0_r1;
+  wire [7:0]   _GEN_486 = lanes_sroa_608_0_r1 | _GEN_485[15:8];
+  wire [15:0]  _GEN_487 = {select_r1s2__6, 8'h0} >> lanes_sroa_782397_0_r1;
+  wire [7:0]   _GEN_488 = lanes_sroa_788_0_r1 | _GEN_487[15:8];
+  wire         _GEN_489 = _GEN_344 & (&(lanes_sroa_584_0_r1[1:0]));
+  wire         _GEN_490 = _GEN_406 & (&(lanes_sroa_794_0_r1[1:0]));
+  wire         _GEN_491 = _GEN_336 & (&(lanes_sroa_554_0_r1[1:0]));
+  wire         _GEN_492 = _GEN_328 & (&(lanes_sroa_524_0_r1[1:0]));
+  wire [15:0]  _GEN_493 = {select_r1s2__10, 8'h0} >> lanes_sroa_812401_0_r1;
+  wire [7:0]   _GEN_494 = lanes_sroa_818_0_r1 | _GEN_493[15:8];
+  wire         _GEN_495 = _GEN_320 & (&(lanes_sroa_494_0_r1[1:0]));
+  wire         _GEN_496 = _GEN_312 & (&(lanes_sroa_464_0_r1[1:0]));
+  wire         _GEN_497 = _GEN_416 & (&(lanes_sroa_824_0_r1[1:0]));
+  wire         _GEN_498 = _GEN_304 & (&(lanes_sroa_434_0_r1[1:0]));
+  wire         _GEN_499 = _GEN_296 & (&(lanes_sroa_404_0_r1[1:0]));
+  wire [15:0]  _GEN_500 = {select_r1s2__14, 8'h0} >> lanes_sroa_392345_0_r1;
+  wire [7:0]   _GEN_501 = lanes_sroa_398_0_r1 | _GEN_500[15:8];
+  wire [15:0]  _GEN_502 = {select_r1s2__15, 8'h0} >> lanes_sroa_842405_0_r1;
+  wire [7:0]   _GEN_503 = lanes_sroa_848_0_r1 | _GEN_502[15:8];
+  wire         _GEN_504 = _GEN_288 & (&(lanes_sroa_374_0_r1[1:0]));
+  wire         _GEN_505 = _GEN_426 & (&(lanes_sroa_854_0_r1[1:0]));
+  wire         _GEN_506 = _GEN_280 & (&(lanes_sroa_344_0_r1[1:0]));
+  wire         _GEN_507 = _GEN_272 & (&(lanes_sroa_314_0_r1[1:0]));
+  wire [15:0]  _GEN_508 = {select_r1s2__19, 8'h0} >> lanes_sroa_872409_0_r1;
+  wire [7:0]   _GEN_509 = lanes_sroa_878_0_r1 | _GEN_508[15:8];
+  wire         _GEN_510 = _GEN_264 & (&(lanes_sroa_284_0_r1[1:0]));
+  wire         _GEN_511 = _GEN_256 & (&(lanes_sroa_254_0_r1[1:0]));
+  wire         _GEN_512 = _GEN_436 & (&(lanes_sroa_884_0_r1[1:0]));
+  wire         _GEN_513 = _GEN_248 & (&(lanes_sroa_224_0_r1[1:0]));
+  wire         _GEN_514 = _GEN_240 & (&(lanes_sroa_194_0_r1[1:0]));
+  wire [15:0]  _GEN_515 = {select_r1s2__23, 8'h0} >> lanes_sroa_182317_0_r1;
+  wire [7:0]   _GEN_516 = lanes_sroa_188_0_r1 | _GEN_515[15:8];
+  wire [15:0]  _GEN_517 = {select_r1s2__24, 8'h0} >> lanes_sroa_902413_0_r1;
+  wire [7:0]   _GEN_518 = lanes_sroa_908_0_r1 | _GEN_517[15:8];
+  wire         _GEN_519 = _GEN_232 & (&(lanes_sroa_164_0_r1[1:0]));
+  wire         _GEN_520 = _GEN_446 & (&(lanes_sroa_914_0_r1[1:0]));
+  wire         _GEN_521 = _GEN_224 & (&(lanes_sroa_134_0_r1[1:0]));
+  wire         _GEN_522 = _GEN_216 & (&(lanes_sroa_104_0_r1[1:0]));
+  wire [15:0]  _GEN_523 = {select_r1s2__28, 8'h0} >> lanes_sroa_932417_0_r1;
+  wire [7:0]   _GEN_524 = lanes_sroa_938_0_r1 | _GEN_523[15:8];
+  wire         _GEN_525 = _GEN_208 & (&(lanes_sroa_74_0_r1[1:0]));
+  wire         _GEN_526 = _GEN_200 & (&(lanes_sroa_44_0_r1[1:0]));
+  wire         _GEN_527 = _GEN_456 & (&(lanes_sroa_944_0_r1[1:0]));
+  wire         _GEN_528 = _GEN_192 & (&(lanes_sroa_14_0_r1[1:0]));
   always_ff @(posedge clk) begin
     if (_GEN_3) begin
-      exit0_0 <= _GEN_135;
-      exit0_1 <= ~_GEN_135;
-      hold_conv3_i1165 <= _GEN_136;
-      hold_loadedv_i312_mask <= _GEN_136;
-      hold_conv_i1084 <= {5'h0, _GEN_137 + 11'h4};
+      exit0_0 <= _GEN_137;
+      exit0_1 <= ~_GEN_137;
+      hold_conv3_i1187 <= {6'h0, pages_dout};
+      hold_2 <= {6'h0, pages_dout + 10'h1};
+      hold_3 <= {6'h0, pages_dout + 10'h4};
       hold_conv_i1502 <= {tables_dout, 4'h0};
-      hold_and_i <= {5'h0, _GEN_138[10:2], 2'h0};
-      hold_cmp_i112_not <= _GEN_135;
+      hold_and_i <= {6'h0, _GEN_136[9:2], 2'h0};
+      hold_cmp_i122_not <= _GEN_135;
     end
     if (_GEN_2)
-      or_r1s1 <= _GEN_184 | _GEN_187;
+      or_r1s1 <= _GEN_183 | _GEN_186;
     if (valid1_1)
       or_r1s2 <= or_r1s1;
     if (_GEN_2)
-      cmp_i169_r1s1 <= _GEN_184;
+      cmp_i188_r1s1 <= _GEN_183;
     if (valid1_1)
-      cmp_i169_r1s2 <= cmp_i169_r1s1;
+      cmp_i188_r1s2 <= cmp_i188_r1s1;
     if (_GEN_2)
-      cmp_i169_2439449_r1s1 <= _GEN_188;
+      cmp_i188_2438448_r1s1 <= _GEN_187;
     if (valid1_1)
-      cmp_i169_2439449_r1s2 <= cmp_i169_2439449_r1s1;
+      cmp_i188_2438448_r1s2 <= cmp_i188_2438448_r1s1;
     if (_GEN_2)
-      step_sroa_0_056_r1s1 <= step_sroa_0_056_r1[1:0];
+      step_sroa_0_055_r1s1 <= step_sroa_0_055_r1[1:0];
     if (valid1_1)
-      step_sroa_0_056_r1s2 <= step_sroa_0_056_r1s1;
+      step_sroa_0_055_r1s2 <= step_sroa_0_055_r1s1;
     if (_GEN_2)
-      xor_r1s1 <= ~_GEN_187;
+      xor_r1s1 <= ~_GEN_186;
     if (valid1_1)
       xor_r1s2 <= xor_r1s1;
     if (_GEN_2)
-      xor_r1s1__1 <= ~_GEN_188;
+      xor_r1s1__1 <= ~_GEN_187;
     if (valid1_1)
       xor_r1s2__1 <= xor_r1s1__1;
     if (_GEN_2)
-      xor_r1s1__2 <= ~(_GEN_185 & ~_GEN_184);
+      xor_r1s1__2 <= ~(_GEN_184 & ~_GEN_183);
     if (valid1_1)
       xor_r1s2__2 <= xor_r1s1__2;
     if (_GEN_2)
-      xor_r1s1__3 <= ~_GEN_184;
+      xor_r1s1__3 <= ~_GEN_183;
     if (valid1_1)
       xor_r1s2__3 <= xor_r1s1__3;
     if (_GEN_2)
@@ -31287,18 +31284,18 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     if (valid1_1)
       cmp_i1753_r1s2 <= cmp_i1753_r1s1;
     if (_GEN_2) begin
-      v227_r1s1 <= _GEN_8;
+      v229_r1s1 <= _GEN_8;
       beat_sroa_6_1_r1s1 <= _GEN_9[0];
     end
     if (valid1_1)
       conv2_i1526_r1s2 <=
-        v227_r1s1 ? (beat_sroa_6_1_r1s1 ? 4'h8 : _CodeTables_v1_0_rd) : 4'h0;
+        v229_r1s1 ? (beat_sroa_6_1_r1s1 ? 4'h8 : _CodeTables_v1_0_rd) : 4'h0;
     if (_GEN_2)
       xor_r1s1__4 <= ~_GEN_15;
     if (valid1_1)
       xor_r1s2__4 <= xor_r1s1__4;
     if (valid1_2) begin
-      hold_tails_sroa_0_1 <= _GEN_196;
+      hold_tails_sroa_0_1 <= _GEN_195;
       hold_places_sroa_80_0 <= places_sroa_80_0_r1;
     end
     if (_GEN_2)
@@ -31306,9 +31303,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[1] & ~_GEN_15 | _GEN_9[1] & _GEN_16 | _GEN_9[1] & _GEN_18 | _GEN_9[1]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_1_r1s2 <= v227_r1s1 ? (or_r1s1__1 ? 4'h8 : _CodeTables_v1_1_rd) : 4'h0;
+      conv2_i1526_1_r1s2 <= v229_r1s1 ? (or_r1s1__1 ? 4'h8 : _CodeTables_v1_1_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_5_2 <= _GEN_204;
+      hold_tails_sroa_5_2 <= _GEN_203;
       hold_places_sroa_143_0 <= places_sroa_143_0_r1;
     end
     if (_GEN_2)
@@ -31316,9 +31313,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[2] & ~_GEN_15 | _GEN_9[2] & _GEN_16 | _GEN_9[2] & _GEN_18 | _GEN_9[2]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_2_r1s2 <= v227_r1s1 ? (or_r1s1__2 ? 4'h8 : _CodeTables_v1_2_rd) : 4'h0;
+      conv2_i1526_2_r1s2 <= v229_r1s1 ? (or_r1s1__2 ? 4'h8 : _CodeTables_v1_2_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_8_2 <= _GEN_212;
+      hold_tails_sroa_8_2 <= _GEN_211;
       hold_places_sroa_206_0 <= places_sroa_206_0_r1;
     end
     if (_GEN_2)
@@ -31326,9 +31323,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[3] & ~_GEN_15 | _GEN_9[3] & _GEN_16 | _GEN_9[3] & _GEN_18 | _GEN_9[3]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_3_r1s2 <= v227_r1s1 ? (or_r1s1__3 ? 4'h8 : _CodeTables_v1_3_rd) : 4'h0;
+      conv2_i1526_3_r1s2 <= v229_r1s1 ? (or_r1s1__3 ? 4'h8 : _CodeTables_v1_3_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_11_2 <= _GEN_220;
+      hold_tails_sroa_11_2 <= _GEN_219;
       hold_places_sroa_269_0 <= places_sroa_269_0_r1;
     end
     if (_GEN_2)
@@ -31336,9 +31333,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[4] & ~_GEN_15 | _GEN_9[4] & _GEN_16 | _GEN_9[4] & _GEN_18 | _GEN_9[4]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_4_r1s2 <= v227_r1s1 ? (or_r1s1__4 ? 4'h8 : _CodeTables_v1_4_rd) : 4'h0;
+      conv2_i1526_4_r1s2 <= v229_r1s1 ? (or_r1s1__4 ? 4'h8 : _CodeTables_v1_4_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_14_2 <= _GEN_228;
+      hold_tails_sroa_14_2 <= _GEN_227;
       hold_places_sroa_332_0 <= places_sroa_332_0_r1;
     end
     if (_GEN_2)
@@ -31346,9 +31343,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[5] & ~_GEN_15 | _GEN_9[5] & _GEN_16 | _GEN_9[5] & _GEN_18 | _GEN_9[5]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_5_r1s2 <= v227_r1s1 ? (or_r1s1__5 ? 4'h8 : _CodeTables_v1_5_rd) : 4'h0;
+      conv2_i1526_5_r1s2 <= v229_r1s1 ? (or_r1s1__5 ? 4'h8 : _CodeTables_v1_5_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_17_2 <= _GEN_236;
+      hold_tails_sroa_17_2 <= _GEN_235;
       hold_places_sroa_395_0 <= places_sroa_395_0_r1;
     end
     if (_GEN_2)
@@ -31356,9 +31353,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[6] & ~_GEN_15 | _GEN_9[6] & _GEN_16 | _GEN_9[6] & _GEN_18 | _GEN_9[6]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_6_r1s2 <= v227_r1s1 ? (or_r1s1__6 ? 4'h8 : _CodeTables_v1_6_rd) : 4'h0;
+      conv2_i1526_6_r1s2 <= v229_r1s1 ? (or_r1s1__6 ? 4'h8 : _CodeTables_v1_6_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_20_2 <= _GEN_244;
+      hold_tails_sroa_20_2 <= _GEN_243;
       hold_places_sroa_458_0 <= places_sroa_458_0_r1;
     end
     if (_GEN_2)
@@ -31366,9 +31363,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[7] & ~_GEN_15 | _GEN_9[7] & _GEN_16 | _GEN_9[7] & _GEN_18 | _GEN_9[7]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_7_r1s2 <= v227_r1s1 ? (or_r1s1__7 ? 4'h8 : _CodeTables_v1_7_rd) : 4'h0;
+      conv2_i1526_7_r1s2 <= v229_r1s1 ? (or_r1s1__7 ? 4'h8 : _CodeTables_v1_7_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_23_2 <= _GEN_252;
+      hold_tails_sroa_23_2 <= _GEN_251;
       hold_places_sroa_34_0 <= places_sroa_34_0_r1;
     end
     if (_GEN_2)
@@ -31376,9 +31373,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[8] & ~_GEN_15 | _GEN_9[8] & _GEN_16 | _GEN_9[8] & _GEN_18 | _GEN_9[8]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_8_r1s2 <= v227_r1s1 ? (or_r1s1__8 ? 4'h8 : _CodeTables_v1_8_rd) : 4'h0;
+      conv2_i1526_8_r1s2 <= v229_r1s1 ? (or_r1s1__8 ? 4'h8 : _CodeTables_v1_8_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_26_2 <= _GEN_260;
+      hold_tails_sroa_26_2 <= _GEN_259;
       hold_places_sroa_97_0 <= places_sroa_97_0_r1;
     end
     if (_GEN_2)
@@ -31386,9 +31383,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_9[9] & ~_GEN_15 | _GEN_9[9] & _GEN_16 | _GEN_9[9] & _GEN_18 | _GEN_9[9]
         & _GEN_19;
     if (valid1_1)
-      conv2_i1526_9_r1s2 <= v227_r1s1 ? (or_r1s1__9 ? 4'h8 : _CodeTables_v1_9_rd) : 4'h0;
+      conv2_i1526_9_r1s2 <= v229_r1s1 ? (or_r1s1__9 ? 4'h8 : _CodeTables_v1_9_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_29_2 <= _GEN_268;
+      hold_tails_sroa_29_2 <= _GEN_267;
       hold_places_sroa_160_0 <= places_sroa_160_0_r1;
     end
     if (_GEN_2)
@@ -31397,9 +31394,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_10_r1s2 <=
-        v227_r1s1 ? (or_r1s1__10 ? 4'h8 : _CodeTables_v1_10_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__10 ? 4'h8 : _CodeTables_v1_10_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_32_2 <= _GEN_276;
+      hold_tails_sroa_32_2 <= _GEN_275;
       hold_places_sroa_223_0 <= places_sroa_223_0_r1;
     end
     if (_GEN_2)
@@ -31408,9 +31405,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_11_r1s2 <=
-        v227_r1s1 ? (or_r1s1__11 ? 4'h8 : _CodeTables_v1_11_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__11 ? 4'h8 : _CodeTables_v1_11_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_35_2 <= _GEN_284;
+      hold_tails_sroa_35_2 <= _GEN_283;
       hold_places_sroa_286_0 <= places_sroa_286_0_r1;
     end
     if (_GEN_2)
@@ -31419,9 +31416,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_12_r1s2 <=
-        v227_r1s1 ? (or_r1s1__12 ? 4'h8 : _CodeTables_v1_12_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__12 ? 4'h8 : _CodeTables_v1_12_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_38_2 <= _GEN_292;
+      hold_tails_sroa_38_2 <= _GEN_291;
       hold_places_sroa_349_0 <= places_sroa_349_0_r1;
     end
     if (_GEN_2)
@@ -31430,9 +31427,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_13_r1s2 <=
-        v227_r1s1 ? (or_r1s1__13 ? 4'h8 : _CodeTables_v1_13_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__13 ? 4'h8 : _CodeTables_v1_13_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_41_2 <= _GEN_300;
+      hold_tails_sroa_41_2 <= _GEN_299;
       hold_places_sroa_412_0 <= places_sroa_412_0_r1;
     end
     if (_GEN_2)
@@ -31441,9 +31438,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_14_r1s2 <=
-        v227_r1s1 ? (or_r1s1__14 ? 4'h8 : _CodeTables_v1_14_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__14 ? 4'h8 : _CodeTables_v1_14_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_44_2 <= _GEN_308;
+      hold_tails_sroa_44_2 <= _GEN_307;
       hold_places_sroa_475_0 <= places_sroa_475_0_r1;
     end
     if (_GEN_2)
@@ -31452,9 +31449,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_15_r1s2 <=
-        v227_r1s1 ? (or_r1s1__15 ? 4'h8 : _CodeTables_v1_15_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__15 ? 4'h8 : _CodeTables_v1_15_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_47_2 <= _GEN_316;
+      hold_tails_sroa_47_2 <= _GEN_315;
       hold_places_sroa_51_0 <= places_sroa_51_0_r1;
     end
     if (_GEN_2)
@@ -31463,9 +31460,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_16_r1s2 <=
-        v227_r1s1 ? (or_r1s1__16 ? 4'h8 : _CodeTables_v1_16_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__16 ? 4'h8 : _CodeTables_v1_16_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_50_2 <= _GEN_324;
+      hold_tails_sroa_50_2 <= _GEN_323;
       hold_places_sroa_114_0 <= places_sroa_114_0_r1;
     end
     if (_GEN_2)
@@ -31474,9 +31471,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_17_r1s2 <=
-        v227_r1s1 ? (or_r1s1__17 ? 4'h8 : _CodeTables_v1_17_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__17 ? 4'h8 : _CodeTables_v1_17_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_53_2 <= _GEN_332;
+      hold_tails_sroa_53_2 <= _GEN_331;
       hold_places_sroa_177_0 <= places_sroa_177_0_r1;
     end
     if (_GEN_2)
@@ -31485,9 +31482,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_18_r1s2 <=
-        v227_r1s1 ? (or_r1s1__18 ? 4'h8 : _CodeTables_v1_18_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__18 ? 4'h8 : _CodeTables_v1_18_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_56_2 <= _GEN_340;
+      hold_tails_sroa_56_2 <= _GEN_339;
       hold_places_sroa_240_0 <= places_sroa_240_0_r1;
     end
     if (_GEN_2)
@@ -31496,9 +31493,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_19_r1s2 <=
-        v227_r1s1 ? (or_r1s1__19 ? 4'h8 : _CodeTables_v1_19_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__19 ? 4'h8 : _CodeTables_v1_19_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_59_2 <= _GEN_348;
+      hold_tails_sroa_59_2 <= _GEN_347;
       hold_places_sroa_303_0 <= places_sroa_303_0_r1;
     end
     if (_GEN_2)
@@ -31507,9 +31504,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_20_r1s2 <=
-        v227_r1s1 ? (or_r1s1__20 ? 4'h8 : _CodeTables_v1_20_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__20 ? 4'h8 : _CodeTables_v1_20_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_62_2 <= _GEN_356;
+      hold_tails_sroa_62_2 <= _GEN_355;
       hold_places_sroa_366_0 <= places_sroa_366_0_r1;
     end
     if (_GEN_2)
@@ -31518,9 +31515,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_21_r1s2 <=
-        v227_r1s1 ? (or_r1s1__21 ? 4'h8 : _CodeTables_v1_21_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__21 ? 4'h8 : _CodeTables_v1_21_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_65_2 <= _GEN_364;
+      hold_tails_sroa_65_2 <= _GEN_363;
       hold_places_sroa_429_0 <= places_sroa_429_0_r1;
     end
     if (_GEN_2)
@@ -31529,9 +31526,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_22_r1s2 <=
-        v227_r1s1 ? (or_r1s1__22 ? 4'h8 : _CodeTables_v1_22_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__22 ? 4'h8 : _CodeTables_v1_22_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_68_2 <= _GEN_372;
+      hold_tails_sroa_68_2 <= _GEN_371;
       hold_places_sroa_492_0 <= places_sroa_492_0_r1;
     end
     if (_GEN_2)
@@ -31540,10 +31537,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_23_r1s2 <=
-        v227_r1s1 ? (or_r1s1__23 ? 4'h8 : _CodeTables_v1_23_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__23 ? 4'h8 : _CodeTables_v1_23_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_71_2 <= _GEN_380;
-      hold_place_sroa_0_1 <= _GEN_382;
+      hold_tails_sroa_71_2 <= _GEN_379;
+      hold_place_sroa_0_1 <= _GEN_381;
     end
     if (_GEN_2)
       or_r1s1__24 <=
@@ -31551,10 +31548,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_24_r1s2 <=
-        v227_r1s1 ? (or_r1s1__24 ? 4'h8 : _CodeTables_v1_24_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__24 ? 4'h8 : _CodeTables_v1_24_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_74_2 <= _GEN_390;
-      hold_place_sroa_0_1_1 <= _GEN_392;
+      hold_tails_sroa_74_2 <= _GEN_389;
+      hold_place_sroa_0_1_1 <= _GEN_391;
     end
     if (_GEN_2)
       or_r1s1__25 <=
@@ -31562,10 +31559,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_25_r1s2 <=
-        v227_r1s1 ? (or_r1s1__25 ? 4'h8 : _CodeTables_v1_25_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__25 ? 4'h8 : _CodeTables_v1_25_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_77_2 <= _GEN_400;
-      hold_place_sroa_0_1_2 <= _GEN_402;
+      hold_tails_sroa_77_2 <= _GEN_399;
+      hold_place_sroa_0_1_2 <= _GEN_401;
     end
     if (_GEN_2)
       or_r1s1__26 <=
@@ -31573,10 +31570,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_26_r1s2 <=
-        v227_r1s1 ? (or_r1s1__26 ? 4'h8 : _CodeTables_v1_26_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__26 ? 4'h8 : _CodeTables_v1_26_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_80_2 <= _GEN_410;
-      hold_place_sroa_0_1_3 <= _GEN_412;
+      hold_tails_sroa_80_2 <= _GEN_409;
+      hold_place_sroa_0_1_3 <= _GEN_411;
     end
     if (_GEN_2)
       or_r1s1__27 <=
@@ -31584,10 +31581,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_27_r1s2 <=
-        v227_r1s1 ? (or_r1s1__27 ? 4'h8 : _CodeTables_v1_27_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__27 ? 4'h8 : _CodeTables_v1_27_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_83_2 <= _GEN_420;
-      hold_place_sroa_0_1_4 <= _GEN_422;
+      hold_tails_sroa_83_2 <= _GEN_419;
+      hold_place_sroa_0_1_4 <= _GEN_421;
     end
     if (_GEN_2)
       or_r1s1__28 <=
@@ -31595,10 +31592,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_28_r1s2 <=
-        v227_r1s1 ? (or_r1s1__28 ? 4'h8 : _CodeTables_v1_28_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__28 ? 4'h8 : _CodeTables_v1_28_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_86_2 <= _GEN_430;
-      hold_place_sroa_0_1_5 <= _GEN_432;
+      hold_tails_sroa_86_2 <= _GEN_429;
+      hold_place_sroa_0_1_5 <= _GEN_431;
     end
     if (_GEN_2)
       or_r1s1__29 <=
@@ -31606,10 +31603,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_29_r1s2 <=
-        v227_r1s1 ? (or_r1s1__29 ? 4'h8 : _CodeTables_v1_29_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__29 ? 4'h8 : _CodeTables_v1_29_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_89_2 <= _GEN_440;
-      hold_place_sroa_0_1_6 <= _GEN_442;
+      hold_tails_sroa_89_2 <= _GEN_439;
+      hold_place_sroa_0_1_6 <= _GEN_441;
     end
     if (_GEN_2)
       or_r1s1__30 <=
@@ -31617,10 +31614,10 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_30_r1s2 <=
-        v227_r1s1 ? (or_r1s1__30 ? 4'h8 : _CodeTables_v1_30_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__30 ? 4'h8 : _CodeTables_v1_30_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_92_2 <= _GEN_450;
-      hold_place_sroa_0_1_7 <= _GEN_452;
+      hold_tails_sroa_92_2 <= _GEN_449;
+      hold_place_sroa_0_1_7 <= _GEN_451;
     end
     if (_GEN_2)
       or_r1s1__31 <=
@@ -31628,67 +31625,67 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         & _GEN_19;
     if (valid1_1)
       conv2_i1526_31_r1s2 <=
-        v227_r1s1 ? (or_r1s1__31 ? 4'h8 : _CodeTables_v1_31_rd) : 4'h0;
+        v229_r1s1 ? (or_r1s1__31 ? 4'h8 : _CodeTables_v1_31_rd) : 4'h0;
     if (valid1_2) begin
-      hold_tails_sroa_95_2 <= _GEN_460;
-      hold_place_sroa_15_0_v_7 <= _GEN_461;
-      hold_place_sroa_8_0_7 <= {4'h0, _GEN_462};
+      hold_tails_sroa_95_2 <= _GEN_459;
+      hold_place_sroa_15_0_v_7 <= _GEN_460;
+      hold_place_sroa_8_0_7 <= {4'h0, _GEN_461};
       hold_places_sroa_502_0 <= places_sroa_502_0_r1;
       hold_places_sroa_497_0 <= {4'h0, places_sroa_497_0_r1};
       hold_places_sroa_487_0 <= places_sroa_487_0_r1;
       hold_places_sroa_481_0 <= {4'h0, places_sroa_481_0_r1};
       hold_places_sroa_470_0 <= places_sroa_470_0_r1;
       hold_places_sroa_464_0 <= {4'h0, places_sroa_464_0_r1};
-      hold_place_sroa_15_0_v_6 <= _GEN_463;
-      hold_place_sroa_8_0_6 <= {4'h0, _GEN_464};
+      hold_place_sroa_15_0_v_6 <= _GEN_462;
+      hold_place_sroa_8_0_6 <= {4'h0, _GEN_463};
       hold_places_sroa_439_0 <= places_sroa_439_0_r1;
       hold_places_sroa_434_0 <= {4'h0, places_sroa_434_0_r1};
       hold_places_sroa_424_0 <= places_sroa_424_0_r1;
       hold_places_sroa_418_0 <= {4'h0, places_sroa_418_0_r1};
       hold_places_sroa_407_0 <= places_sroa_407_0_r1;
       hold_places_sroa_401_0 <= {4'h0, places_sroa_401_0_r1};
-      hold_place_sroa_15_0_v_5 <= _GEN_465;
-      hold_place_sroa_8_0_5 <= {4'h0, _GEN_466};
+      hold_place_sroa_15_0_v_5 <= _GEN_464;
+      hold_place_sroa_8_0_5 <= {4'h0, _GEN_465};
       hold_places_sroa_376_0 <= places_sroa_376_0_r1;
       hold_places_sroa_371_0 <= {4'h0, places_sroa_371_0_r1};
       hold_places_sroa_361_0 <= places_sroa_361_0_r1;
       hold_places_sroa_355_0 <= {4'h0, places_sroa_355_0_r1};
       hold_places_sroa_344_0 <= places_sroa_344_0_r1;
       hold_places_sroa_338_0 <= {4'h0, places_sroa_338_0_r1};
-      hold_place_sroa_15_0_v_4 <= _GEN_467;
-      hold_place_sroa_8_0_4 <= {4'h0, _GEN_468};
+      hold_place_sroa_15_0_v_4 <= _GEN_466;
+      hold_place_sroa_8_0_4 <= {4'h0, _GEN_467};
       hold_places_sroa_313_0 <= places_sroa_313_0_r1;
       hold_places_sroa_308_0 <= {4'h0, places_sroa_308_0_r1};
       hold_places_sroa_298_0 <= places_sroa_298_0_r1;
       hold_places_sroa_292_0 <= {4'h0, places_sroa_292_0_r1};
       hold_places_sroa_281_0 <= places_sroa_281_0_r1;
       hold_places_sroa_275_0 <= {4'h0, places_sroa_275_0_r1};
-      hold_place_sroa_15_0_v_3 <= _GEN_469;
-      hold_place_sroa_8_0_3 <= {4'h0, _GEN_470};
+      hold_place_sroa_15_0_v_3 <= _GEN_468;
+      hold_place_sroa_8_0_3 <= {4'h0, _GEN_469};
       hold_places_sroa_250_0 <= places_sroa_250_0_r1;
       hold_places_sroa_245_0 <= {4'h0, places_sroa_245_0_r1};
       hold_places_sroa_235_0 <= places_sroa_235_0_r1;
       hold_places_sroa_229_0 <= {4'h0, places_sroa_229_0_r1};
       hold_places_sroa_218_0 <= places_sroa_218_0_r1;
       hold_places_sroa_212_0 <= {4'h0, places_sroa_212_0_r1};
-      hold_place_sroa_15_0_v_2 <= _GEN_471;
-      hold_place_sroa_8_0_2 <= {4'h0, _GEN_472};
+      hold_place_sroa_15_0_v_2 <= _GEN_470;
+      hold_place_sroa_8_0_2 <= {4'h0, _GEN_471};
       hold_places_sroa_187_0 <= places_sroa_187_0_r1;
       hold_places_sroa_182_0 <= {4'h0, places_sroa_182_0_r1};
       hold_places_sroa_172_0 <= places_sroa_172_0_r1;
       hold_places_sroa_166_0 <= {4'h0, places_sroa_166_0_r1};
       hold_places_sroa_155_0 <= places_sroa_155_0_r1;
       hold_places_sroa_149_0 <= {4'h0, places_sroa_149_0_r1};
-      hold_place_sroa_15_0_v_1 <= _GEN_473;
-      hold_place_sroa_8_0_1 <= {4'h0, _GEN_474};
+      hold_place_sroa_15_0_v_1 <= _GEN_472;
+      hold_place_sroa_8_0_1 <= {4'h0, _GEN_473};
       hold_places_sroa_124_0 <= places_sroa_124_0_r1;
       hold_places_sroa_119_0 <= {4'h0, places_sroa_119_0_r1};
       hold_places_sroa_109_0 <= places_sroa_109_0_r1;
       hold_places_sroa_103_0 <= {4'h0, places_sroa_103_0_r1};
       hold_places_sroa_92_0 <= places_sroa_92_0_r1;
       hold_places_sroa_86_0 <= {4'h0, places_sroa_86_0_r1};
-      hold_place_sroa_15_0_v <= _GEN_475;
-      hold_place_sroa_8_0 <= {4'h0, _GEN_476};
+      hold_place_sroa_15_0_v <= _GEN_474;
+      hold_place_sroa_8_0 <= {4'h0, _GEN_475};
       hold_places_sroa_61_0 <= places_sroa_61_0_r1;
       hold_places_sroa_56_0 <= {4'h0, places_sroa_56_0_r1};
       hold_places_sroa_46_0 <= places_sroa_46_0_r1;
@@ -31697,74 +31694,74 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       hold_places_sroa_23_0 <= {4'h0, places_sroa_23_0_r1};
     end
     if (valid2_0) begin
-      hold_66 <= {6'h0, hold_tails_sroa_95_2[1:0]};
-      hold_64 <= {6'h0, hold_tails_sroa_92_2[1:0]};
-      hold_62 <= {6'h0, hold_tails_sroa_89_2[1:0]};
-      hold_60 <= {6'h0, hold_tails_sroa_86_2[1:0]};
-      hold_58 <= {6'h0, hold_tails_sroa_83_2[1:0]};
-      hold_56 <= {6'h0, hold_tails_sroa_80_2[1:0]};
-      hold_54 <= {6'h0, hold_tails_sroa_77_2[1:0]};
-      hold_52 <= {6'h0, hold_tails_sroa_74_2[1:0]};
-      hold_50 <= {6'h0, hold_tails_sroa_71_2[1:0]};
-      hold_48 <= {6'h0, hold_tails_sroa_68_2[1:0]};
-      hold_46 <= {6'h0, hold_tails_sroa_65_2[1:0]};
-      hold_44 <= {6'h0, hold_tails_sroa_62_2[1:0]};
-      hold_42 <= {6'h0, hold_tails_sroa_59_2[1:0]};
-      hold_40 <= {6'h0, hold_tails_sroa_56_2[1:0]};
-      hold_38 <= {6'h0, hold_tails_sroa_53_2[1:0]};
-      hold_36 <= {6'h0, hold_tails_sroa_50_2[1:0]};
-      hold_34 <= {6'h0, hold_tails_sroa_47_2[1:0]};
-      hold_32 <= {6'h0, hold_tails_sroa_44_2[1:0]};
-      hold_30 <= {6'h0, hold_tails_sroa_41_2[1:0]};
-      hold_28 <= {6'h0, hold_tails_sroa_38_2[1:0]};
-      hold_26 <= {6'h0, hold_tails_sroa_35_2[1:0]};
-      hold_24 <= {6'h0, hold_tails_sroa_32_2[1:0]};
-      hold_22 <= {6'h0, hold_tails_sroa_29_2[1:0]};
-      hold_20 <= {6'h0, hold_tails_sroa_26_2[1:0]};
-      hold_18 <= {6'h0, hold_tails_sroa_23_2[1:0]};
-      hold_16 <= {6'h0, hold_tails_sroa_20_2[1:0]};
-      hold_14 <= {6'h0, hold_tails_sroa_17_2[1:0]};
-      hold_12 <= {6'h0, hold_tails_sroa_14_2[1:0]};
-      hold_10 <= {6'h0, hold_tails_sroa_11_2[1:0]};
-      hold_8 <= {6'h0, hold_tails_sroa_8_2[1:0]};
-      hold_6 <= {6'h0, hold_tails_sroa_5_2[1:0]};
-      hold_4 <= {6'h0, hold_tails_sroa_0_1[1:0]};
-      hold_65 <= {hold_place_sroa_0_1_7[5:0], 2'h0};
-      hold_49 <= {hold_places_sroa_492_0[5:0], 2'h0};
-      hold_33 <= {hold_places_sroa_475_0[5:0], 2'h0};
-      hold_17 <= {hold_places_sroa_458_0[5:0], 2'h0};
-      hold_63 <= {hold_place_sroa_0_1_6[5:0], 2'h0};
-      hold_47 <= {hold_places_sroa_429_0[5:0], 2'h0};
-      hold_31 <= {hold_places_sroa_412_0[5:0], 2'h0};
-      hold_15 <= {hold_places_sroa_395_0[5:0], 2'h0};
-      hold_61 <= {hold_place_sroa_0_1_5[5:0], 2'h0};
-      hold_45 <= {hold_places_sroa_366_0[5:0], 2'h0};
-      hold_29 <= {hold_places_sroa_349_0[5:0], 2'h0};
-      hold_13 <= {hold_places_sroa_332_0[5:0], 2'h0};
-      hold_59 <= {hold_place_sroa_0_1_4[5:0], 2'h0};
-      hold_43 <= {hold_places_sroa_303_0[5:0], 2'h0};
-      hold_27 <= {hold_places_sroa_286_0[5:0], 2'h0};
-      hold_11 <= {hold_places_sroa_269_0[5:0], 2'h0};
-      hold_57 <= {hold_place_sroa_0_1_3[5:0], 2'h0};
-      hold_41 <= {hold_places_sroa_240_0[5:0], 2'h0};
-      hold_25 <= {hold_places_sroa_223_0[5:0], 2'h0};
-      hold_9 <= {hold_places_sroa_206_0[5:0], 2'h0};
-      hold_55 <= {hold_place_sroa_0_1_2[5:0], 2'h0};
-      hold_39 <= {hold_places_sroa_177_0[5:0], 2'h0};
-      hold_23 <= {hold_places_sroa_160_0[5:0], 2'h0};
-      hold_7 <= {hold_places_sroa_143_0[5:0], 2'h0};
-      hold_53 <= {hold_place_sroa_0_1_1[5:0], 2'h0};
-      hold_37 <= {hold_places_sroa_114_0[5:0], 2'h0};
-      hold_21 <= {hold_places_sroa_97_0[5:0], 2'h0};
-      hold_5 <= {hold_places_sroa_80_0[5:0], 2'h0};
-      hold_51 <= {hold_place_sroa_0_1[5:0], 2'h0};
-      hold_35 <= {hold_places_sroa_51_0[5:0], 2'h0};
-      hold_19 <= {hold_places_sroa_34_0[5:0], 2'h0};
-      hold_3 <= {hold_places_sroa_17_0[5:0], 2'h0};
+      hold_68 <= {6'h0, hold_tails_sroa_95_2[1:0]};
+      hold_66 <= {6'h0, hold_tails_sroa_92_2[1:0]};
+      hold_64 <= {6'h0, hold_tails_sroa_89_2[1:0]};
+      hold_62 <= {6'h0, hold_tails_sroa_86_2[1:0]};
+      hold_60 <= {6'h0, hold_tails_sroa_83_2[1:0]};
+      hold_58 <= {6'h0, hold_tails_sroa_80_2[1:0]};
+      hold_56 <= {6'h0, hold_tails_sroa_77_2[1:0]};
+      hold_54 <= {6'h0, hold_tails_sroa_74_2[1:0]};
+      hold_52 <= {6'h0, hold_tails_sroa_71_2[1:0]};
+      hold_50 <= {6'h0, hold_tails_sroa_68_2[1:0]};
+      hold_48 <= {6'h0, hold_tails_sroa_65_2[1:0]};
+      hold_46 <= {6'h0, hold_tails_sroa_62_2[1:0]};
+      hold_44 <= {6'h0, hold_tails_sroa_59_2[1:0]};
+      hold_42 <= {6'h0, hold_tails_sroa_56_2[1:0]};
+      hold_40 <= {6'h0, hold_tails_sroa_53_2[1:0]};
+      hold_38 <= {6'h0, hold_tails_sroa_50_2[1:0]};
+      hold_36 <= {6'h0, hold_tails_sroa_47_2[1:0]};
+      hold_34 <= {6'h0, hold_tails_sroa_44_2[1:0]};
+      hold_32 <= {6'h0, hold_tails_sroa_41_2[1:0]};
+      hold_30 <= {6'h0, hold_tails_sroa_38_2[1:0]};
+      hold_28 <= {6'h0, hold_tails_sroa_35_2[1:0]};
+      hold_26 <= {6'h0, hold_tails_sroa_32_2[1:0]};
+      hold_24 <= {6'h0, hold_tails_sroa_29_2[1:0]};
+      hold_22 <= {6'h0, hold_tails_sroa_26_2[1:0]};
+      hold_20 <= {6'h0, hold_tails_sroa_23_2[1:0]};
+      hold_18 <= {6'h0, hold_tails_sroa_20_2[1:0]};
+      hold_16 <= {6'h0, hold_tails_sroa_17_2[1:0]};
+      hold_14 <= {6'h0, hold_tails_sroa_14_2[1:0]};
+      hold_12 <= {6'h0, hold_tails_sroa_11_2[1:0]};
+      hold_10 <= {6'h0, hold_tails_sroa_8_2[1:0]};
+      hold_8 <= {6'h0, hold_tails_sroa_5_2[1:0]};
+      hold_6 <= {6'h0, hold_tails_sroa_0_1[1:0]};
+      hold_67 <= {hold_place_sroa_0_1_7[5:0], 2'h0};
+      hold_51 <= {hold_places_sroa_492_0[5:0], 2'h0};
+      hold_35 <= {hold_places_sroa_475_0[5:0], 2'h0};
+      hold_19 <= {hold_places_sroa_458_0[5:0], 2'h0};
+      hold_65 <= {hold_place_sroa_0_1_6[5:0], 2'h0};
+      hold_49 <= {hold_places_sroa_429_0[5:0], 2'h0};
+      hold_33 <= {hold_places_sroa_412_0[5:0], 2'h0};
+      hold_17 <= {hold_places_sroa_395_0[5:0], 2'h0};
+      hold_63 <= {hold_place_sroa_0_1_5[5:0], 2'h0};
+      hold_47 <= {hold_places_sroa_366_0[5:0], 2'h0};
+      hold_31 <= {hold_places_sroa_349_0[5:0], 2'h0};
+      hold_15 <= {hold_places_sroa_332_0[5:0], 2'h0};
+      hold_61 <= {hold_place_sroa_0_1_4[5:0], 2'h0};
+      hold_45 <= {hold_places_sroa_303_0[5:0], 2'h0};
+      hold_29 <= {hold_places_sroa_286_0[5:0], 2'h0};
+      hold_13 <= {hold_places_sroa_269_0[5:0], 2'h0};
+      hold_59 <= {hold_place_sroa_0_1_3[5:0], 2'h0};
+      hold_43 <= {hold_places_sroa_240_0[5:0], 2'h0};
+      hold_27 <= {hold_places_sroa_223_0[5:0], 2'h0};
+      hold_11 <= {hold_places_sroa_206_0[5:0], 2'h0};
+      hold_57 <= {hold_place_sroa_0_1_2[5:0], 2'h0};
+      hold_41 <= {hold_places_sroa_177_0[5:0], 2'h0};
+      hold_25 <= {hold_places_sroa_160_0[5:0], 2'h0};
+      hold_9 <= {hold_places_sroa_143_0[5:0], 2'h0};
+      hold_55 <= {hold_place_sroa_0_1_1[5:0], 2'h0};
+      hold_39 <= {hold_places_sroa_114_0[5:0], 2'h0};
+      hold_23 <= {hold_places_sroa_97_0[5:0], 2'h0};
+      hold_7 <= {hold_places_sroa_80_0[5:0], 2'h0};
+      hold_53 <= {hold_place_sroa_0_1[5:0], 2'h0};
+      hold_37 <= {hold_places_sroa_51_0[5:0], 2'h0};
+      hold_21 <= {hold_places_sroa_34_0[5:0], 2'h0};
+      hold_5 <= {hold_places_sroa_17_0[5:0], 2'h0};
     end
     if (_GEN_110) begin
-      exit4_0 <= hold_cmp_i112_not;
-      exit4_1 <= ~hold_cmp_i112_not;
+      exit4_0 <= hold_cmp_i122_not;
+      exit4_1 <= ~hold_cmp_i122_not;
       hold_places_sroa_487_3 <= places_sroa_487_3_r4;
       hold_places_sroa_470_3 <= places_sroa_470_3_r4;
       hold_places_sroa_453_3 <= places_sroa_453_3_r4;
@@ -31797,7 +31794,7 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       hold_places_sroa_187_1 <= places_sroa_187_1_r4;
       hold_places_sroa_124_1 <= places_sroa_124_1_r4;
       hold_places_sroa_61_1 <= places_sroa_61_1_r4;
-      hold_conv3_i2106 <= {1'h0, conv3_i2106_r4};
+      hold_conv3_i2106 <= {1'h0, ~hold_cmp_i122_not, 2'h0};
     end
     if (_GEN_1) begin
       xor_r5s1 <= _GEN_113;
@@ -31809,9 +31806,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       xor_r5s1__6 <= _GEN_126;
       xor_r5s1__7 <= _GEN_128;
     end
-    if (_GEN_478) begin
-      lanes_sroa_749_0_r1 <= ~_GEN_6 & (_GEN_477 ? cmp_i1753_r1s2 : lanes_sroa_749_0_r1);
-      lanes_sroa_745_0_r1 <= ~_GEN_6 & (_GEN_477 | xor_r1s2 & lanes_sroa_745_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_749_0_r1 <= ~_GEN_6 & (_GEN_476 ? cmp_i1753_r1s2 : lanes_sroa_749_0_r1);
+      lanes_sroa_745_0_r1 <= ~_GEN_6 & (_GEN_476 | xor_r1s2 & lanes_sroa_745_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1 <= _GEN_11[195:192];
@@ -31819,26 +31816,26 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__24
                ? {beat_sroa_0_1_r1s1__1, beat_sroa_0_1_r1s1}
                : _CodeTables_24_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_742_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_477 ? {_GEN_140, lanes_sroa_739393_0_r1} : lanes_sroa_742_0_r1;
-      lanes_sroa_739393_0_r1 <=
+          : _GEN_476 ? {_GEN_139, lanes_sroa_739392_0_r1} : lanes_sroa_742_0_r1;
+      lanes_sroa_739392_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_387 ? {_GEN_140, lanes_sroa_739393_0_r1[23:8]} : lanes_sroa_739393_0_r1;
-      lanes_sroa_752394_0_r1 <=
-        _GEN_6 | _GEN_398 & (_GEN_394 | _GEN_395) ? 3'h0 : _GEN_396[2:0];
-      lanes_sroa_734_0_r1 <= _GEN_6 ? 8'h0 : _GEN_387 ? _GEN_389 : lanes_sroa_734_0_r1;
-      lanes_sroa_728_0_r1 <= _GEN_6 ? 8'h0 : _GEN_387 ? _GEN_139[7:0] : _GEN_140;
-      lanes_sroa_722390_0_r1 <=
-        _GEN_6 | _GEN_388 & (_GEN_384 | _GEN_385) ? 3'h0 : _GEN_386[2:0];
+          : _GEN_386 ? {_GEN_139, lanes_sroa_739392_0_r1[23:8]} : lanes_sroa_739392_0_r1;
+      lanes_sroa_752393_0_r1 <=
+        _GEN_6 | _GEN_397 & (_GEN_393 | _GEN_394) ? 3'h0 : _GEN_395[2:0];
+      lanes_sroa_734_0_r1 <= _GEN_6 ? 8'h0 : _GEN_386 ? _GEN_388 : lanes_sroa_734_0_r1;
+      lanes_sroa_728_0_r1 <= _GEN_6 ? 8'h0 : _GEN_386 ? _GEN_138[7:0] : _GEN_139;
+      lanes_sroa_722389_0_r1 <=
+        _GEN_6 | _GEN_387 & (_GEN_383 | _GEN_384) ? 3'h0 : _GEN_385[2:0];
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__2 <= _GEN_11[203:200];
@@ -31846,15 +31843,15 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__1 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__25
                ? {beat_sroa_0_1_r1s1__3, beat_sroa_0_1_r1s1__2}
                : _CodeTables_25_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_758_0_r1 <= _GEN_6 ? 8'h0 : _GEN_397 ? _GEN_479[7:0] : _GEN_480;
-      lanes_sroa_719_0_r1 <= ~_GEN_6 & (_GEN_481 ? cmp_i1753_r1s2 : lanes_sroa_719_0_r1);
-      lanes_sroa_715_0_r1 <= ~_GEN_6 & (_GEN_481 | xor_r1s2__1 & lanes_sroa_715_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_758_0_r1 <= _GEN_6 ? 8'h0 : _GEN_396 ? _GEN_478[7:0] : _GEN_479;
+      lanes_sroa_719_0_r1 <= ~_GEN_6 & (_GEN_480 ? cmp_i1753_r1s2 : lanes_sroa_719_0_r1);
+      lanes_sroa_715_0_r1 <= ~_GEN_6 & (_GEN_480 | xor_r1s2__1 & lanes_sroa_715_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__4 <= _GEN_11[187:184];
@@ -31862,31 +31859,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__2 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__23
                ? {beat_sroa_0_1_r1s1__5, beat_sroa_0_1_r1s1__4}
                : _CodeTables_23_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_712_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_481 ? {_GEN_142, lanes_sroa_709389_0_r1} : lanes_sroa_712_0_r1;
-      lanes_sroa_709389_0_r1 <=
+          : _GEN_480 ? {_GEN_141, lanes_sroa_709388_0_r1} : lanes_sroa_712_0_r1;
+      lanes_sroa_709388_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_377 ? {_GEN_142, lanes_sroa_709389_0_r1[23:8]} : lanes_sroa_709389_0_r1;
-      lanes_sroa_764_0_r1 <= _GEN_6 ? 8'h0 : _GEN_397 ? _GEN_399 : lanes_sroa_764_0_r1;
-      lanes_sroa_704_0_r1 <= _GEN_6 ? 8'h0 : _GEN_377 ? _GEN_379 : lanes_sroa_704_0_r1;
-      lanes_sroa_698_0_r1 <= _GEN_6 ? 8'h0 : _GEN_377 ? _GEN_141[7:0] : _GEN_142;
-      lanes_sroa_692386_0_r1 <=
-        _GEN_6 | _GEN_378 & (_GEN_374 | _GEN_375) ? 3'h0 : _GEN_376[2:0];
-      lanes_sroa_769397_0_r1 <=
+          : _GEN_376 ? {_GEN_141, lanes_sroa_709388_0_r1[23:8]} : lanes_sroa_709388_0_r1;
+      lanes_sroa_764_0_r1 <= _GEN_6 ? 8'h0 : _GEN_396 ? _GEN_398 : lanes_sroa_764_0_r1;
+      lanes_sroa_704_0_r1 <= _GEN_6 ? 8'h0 : _GEN_376 ? _GEN_378 : lanes_sroa_704_0_r1;
+      lanes_sroa_698_0_r1 <= _GEN_6 ? 8'h0 : _GEN_376 ? _GEN_140[7:0] : _GEN_141;
+      lanes_sroa_692385_0_r1 <=
+        _GEN_6 | _GEN_377 & (_GEN_373 | _GEN_374) ? 3'h0 : _GEN_375[2:0];
+      lanes_sroa_769396_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_397 ? {_GEN_480, lanes_sroa_769397_0_r1[23:8]} : lanes_sroa_769397_0_r1;
-      lanes_sroa_689_0_r1 <= ~_GEN_6 & (_GEN_482 ? cmp_i1753_r1s2 : lanes_sroa_689_0_r1);
-      lanes_sroa_685_0_r1 <= ~_GEN_6 & (_GEN_482 | xor_r1s2__1 & lanes_sroa_685_0_r1);
+          : _GEN_396 ? {_GEN_479, lanes_sroa_769396_0_r1[23:8]} : lanes_sroa_769396_0_r1;
+      lanes_sroa_689_0_r1 <= ~_GEN_6 & (_GEN_481 ? cmp_i1753_r1s2 : lanes_sroa_689_0_r1);
+      lanes_sroa_685_0_r1 <= ~_GEN_6 & (_GEN_481 | xor_r1s2__1 & lanes_sroa_685_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__6 <= _GEN_11[179:176];
@@ -31894,31 +31891,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__3 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__22
                ? {beat_sroa_0_1_r1s1__7, beat_sroa_0_1_r1s1__6}
                : _CodeTables_22_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_682_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_482 ? {_GEN_144, lanes_sroa_679385_0_r1} : lanes_sroa_682_0_r1;
-      lanes_sroa_679385_0_r1 <=
+          : _GEN_481 ? {_GEN_143, lanes_sroa_679384_0_r1} : lanes_sroa_682_0_r1;
+      lanes_sroa_679384_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_369 ? {_GEN_144, lanes_sroa_679385_0_r1[23:8]} : lanes_sroa_679385_0_r1;
+          : _GEN_368 ? {_GEN_143, lanes_sroa_679384_0_r1[23:8]} : lanes_sroa_679384_0_r1;
       lanes_sroa_772_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_483 ? {_GEN_480, lanes_sroa_769397_0_r1} : lanes_sroa_772_0_r1;
-      lanes_sroa_674_0_r1 <= _GEN_6 ? 8'h0 : _GEN_369 ? _GEN_371 : lanes_sroa_674_0_r1;
-      lanes_sroa_668_0_r1 <= _GEN_6 ? 8'h0 : _GEN_369 ? _GEN_143[7:0] : _GEN_144;
-      lanes_sroa_662382_0_r1 <=
-        _GEN_6 | _GEN_370 & (_GEN_366 | _GEN_367) ? 3'h0 : _GEN_368[2:0];
-      lanes_sroa_775_0_r1 <= ~_GEN_6 & (_GEN_483 | xor_r1s2 & lanes_sroa_775_0_r1);
-      lanes_sroa_659_0_r1 <= ~_GEN_6 & (_GEN_484 ? cmp_i1753_r1s2 : lanes_sroa_659_0_r1);
-      lanes_sroa_655_0_r1 <= ~_GEN_6 & (_GEN_484 | xor_r1s2__1 & lanes_sroa_655_0_r1);
+          : _GEN_482 ? {_GEN_479, lanes_sroa_769396_0_r1} : lanes_sroa_772_0_r1;
+      lanes_sroa_674_0_r1 <= _GEN_6 ? 8'h0 : _GEN_368 ? _GEN_370 : lanes_sroa_674_0_r1;
+      lanes_sroa_668_0_r1 <= _GEN_6 ? 8'h0 : _GEN_368 ? _GEN_142[7:0] : _GEN_143;
+      lanes_sroa_662381_0_r1 <=
+        _GEN_6 | _GEN_369 & (_GEN_365 | _GEN_366) ? 3'h0 : _GEN_367[2:0];
+      lanes_sroa_775_0_r1 <= ~_GEN_6 & (_GEN_482 | xor_r1s2 & lanes_sroa_775_0_r1);
+      lanes_sroa_659_0_r1 <= ~_GEN_6 & (_GEN_483 ? cmp_i1753_r1s2 : lanes_sroa_659_0_r1);
+      lanes_sroa_655_0_r1 <= ~_GEN_6 & (_GEN_483 | xor_r1s2__1 & lanes_sroa_655_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__8 <= _GEN_11[171:168];
@@ -31926,29 +31923,29 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__4 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__21
                ? {beat_sroa_0_1_r1s1__9, beat_sroa_0_1_r1s1__8}
                : _CodeTables_21_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_652_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_484 ? {_GEN_146, lanes_sroa_649381_0_r1} : lanes_sroa_652_0_r1;
-      lanes_sroa_649381_0_r1 <=
+          : _GEN_483 ? {_GEN_145, lanes_sroa_649380_0_r1} : lanes_sroa_652_0_r1;
+      lanes_sroa_649380_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_361 ? {_GEN_146, lanes_sroa_649381_0_r1[23:8]} : lanes_sroa_649381_0_r1;
-      lanes_sroa_779_0_r1 <= ~_GEN_6 & (_GEN_483 ? cmp_i1753_r1s2 : lanes_sroa_779_0_r1);
-      lanes_sroa_644_0_r1 <= _GEN_6 ? 8'h0 : _GEN_361 ? _GEN_363 : lanes_sroa_644_0_r1;
-      lanes_sroa_638_0_r1 <= _GEN_6 ? 8'h0 : _GEN_361 ? _GEN_145[7:0] : _GEN_146;
-      lanes_sroa_632378_0_r1 <=
-        _GEN_6 | _GEN_362 & (_GEN_358 | _GEN_359) ? 3'h0 : _GEN_360[2:0];
-      lanes_sroa_782398_0_r1 <=
-        _GEN_6 | _GEN_408 & (_GEN_404 | _GEN_405) ? 3'h0 : _GEN_406[2:0];
-      lanes_sroa_629_0_r1 <= ~_GEN_6 & (_GEN_485 ? cmp_i1753_r1s2 : lanes_sroa_629_0_r1);
-      lanes_sroa_625_0_r1 <= ~_GEN_6 & (_GEN_485 | xor_r1s2__1 & lanes_sroa_625_0_r1);
+          : _GEN_360 ? {_GEN_145, lanes_sroa_649380_0_r1[23:8]} : lanes_sroa_649380_0_r1;
+      lanes_sroa_779_0_r1 <= ~_GEN_6 & (_GEN_482 ? cmp_i1753_r1s2 : lanes_sroa_779_0_r1);
+      lanes_sroa_644_0_r1 <= _GEN_6 ? 8'h0 : _GEN_360 ? _GEN_362 : lanes_sroa_644_0_r1;
+      lanes_sroa_638_0_r1 <= _GEN_6 ? 8'h0 : _GEN_360 ? _GEN_144[7:0] : _GEN_145;
+      lanes_sroa_632377_0_r1 <=
+        _GEN_6 | _GEN_361 & (_GEN_357 | _GEN_358) ? 3'h0 : _GEN_359[2:0];
+      lanes_sroa_782397_0_r1 <=
+        _GEN_6 | _GEN_407 & (_GEN_403 | _GEN_404) ? 3'h0 : _GEN_405[2:0];
+      lanes_sroa_629_0_r1 <= ~_GEN_6 & (_GEN_484 ? cmp_i1753_r1s2 : lanes_sroa_629_0_r1);
+      lanes_sroa_625_0_r1 <= ~_GEN_6 & (_GEN_484 | xor_r1s2__1 & lanes_sroa_625_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__10 <= _GEN_11[163:160];
@@ -31956,20 +31953,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__5 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__20
                ? {beat_sroa_0_1_r1s1__11, beat_sroa_0_1_r1s1__10}
                : _CodeTables_20_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_622_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_485 ? {_GEN_487, lanes_sroa_619377_0_r1} : lanes_sroa_622_0_r1;
-      lanes_sroa_619377_0_r1 <=
+          : _GEN_484 ? {_GEN_486, lanes_sroa_619376_0_r1} : lanes_sroa_622_0_r1;
+      lanes_sroa_619376_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_353 ? {_GEN_487, lanes_sroa_619377_0_r1[23:8]} : lanes_sroa_619377_0_r1;
+          : _GEN_352 ? {_GEN_486, lanes_sroa_619376_0_r1[23:8]} : lanes_sroa_619376_0_r1;
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__12 <= _GEN_11[211:208];
@@ -31977,20 +31974,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__6 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__26
                ? {beat_sroa_0_1_r1s1__13, beat_sroa_0_1_r1s1__12}
                : _CodeTables_26_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_788_0_r1 <= _GEN_6 ? 8'h0 : _GEN_407 ? _GEN_488[7:0] : _GEN_489;
-      lanes_sroa_614_0_r1 <= _GEN_6 ? 8'h0 : _GEN_353 ? _GEN_355 : lanes_sroa_614_0_r1;
-      lanes_sroa_608_0_r1 <= _GEN_6 ? 8'h0 : _GEN_353 ? _GEN_486[7:0] : _GEN_487;
-      lanes_sroa_602374_0_r1 <=
-        _GEN_6 | _GEN_354 & (_GEN_350 | _GEN_351) ? 3'h0 : _GEN_352[2:0];
-      lanes_sroa_794_0_r1 <= _GEN_6 ? 8'h0 : _GEN_407 ? _GEN_409 : lanes_sroa_794_0_r1;
-      lanes_sroa_599_0_r1 <= ~_GEN_6 & (_GEN_490 ? cmp_i1753_r1s2 : lanes_sroa_599_0_r1);
-      lanes_sroa_595_0_r1 <= ~_GEN_6 & (_GEN_490 | xor_r1s2__1 & lanes_sroa_595_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_788_0_r1 <= _GEN_6 ? 8'h0 : _GEN_406 ? _GEN_487[7:0] : _GEN_488;
+      lanes_sroa_614_0_r1 <= _GEN_6 ? 8'h0 : _GEN_352 ? _GEN_354 : lanes_sroa_614_0_r1;
+      lanes_sroa_608_0_r1 <= _GEN_6 ? 8'h0 : _GEN_352 ? _GEN_485[7:0] : _GEN_486;
+      lanes_sroa_602373_0_r1 <=
+        _GEN_6 | _GEN_353 & (_GEN_349 | _GEN_350) ? 3'h0 : _GEN_351[2:0];
+      lanes_sroa_794_0_r1 <= _GEN_6 ? 8'h0 : _GEN_406 ? _GEN_408 : lanes_sroa_794_0_r1;
+      lanes_sroa_599_0_r1 <= ~_GEN_6 & (_GEN_489 ? cmp_i1753_r1s2 : lanes_sroa_599_0_r1);
+      lanes_sroa_595_0_r1 <= ~_GEN_6 & (_GEN_489 | xor_r1s2__1 & lanes_sroa_595_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__14 <= _GEN_11[155:152];
@@ -31998,34 +31995,34 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__7 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__19
                ? {beat_sroa_0_1_r1s1__15, beat_sroa_0_1_r1s1__14}
                : _CodeTables_19_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_592_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_490 ? {_GEN_148, lanes_sroa_589373_0_r1} : lanes_sroa_592_0_r1;
-      lanes_sroa_589373_0_r1 <=
+          : _GEN_489 ? {_GEN_147, lanes_sroa_589372_0_r1} : lanes_sroa_592_0_r1;
+      lanes_sroa_589372_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_345 ? {_GEN_148, lanes_sroa_589373_0_r1[23:8]} : lanes_sroa_589373_0_r1;
-      lanes_sroa_799401_0_r1 <=
+          : _GEN_344 ? {_GEN_147, lanes_sroa_589372_0_r1[23:8]} : lanes_sroa_589372_0_r1;
+      lanes_sroa_799400_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_407 ? {_GEN_489, lanes_sroa_799401_0_r1[23:8]} : lanes_sroa_799401_0_r1;
-      lanes_sroa_584_0_r1 <= _GEN_6 ? 8'h0 : _GEN_345 ? _GEN_347 : lanes_sroa_584_0_r1;
-      lanes_sroa_578_0_r1 <= _GEN_6 ? 8'h0 : _GEN_345 ? _GEN_147[7:0] : _GEN_148;
-      lanes_sroa_572370_0_r1 <=
-        _GEN_6 | _GEN_346 & (_GEN_342 | _GEN_343) ? 3'h0 : _GEN_344[2:0];
+          : _GEN_406 ? {_GEN_488, lanes_sroa_799400_0_r1[23:8]} : lanes_sroa_799400_0_r1;
+      lanes_sroa_584_0_r1 <= _GEN_6 ? 8'h0 : _GEN_344 ? _GEN_346 : lanes_sroa_584_0_r1;
+      lanes_sroa_578_0_r1 <= _GEN_6 ? 8'h0 : _GEN_344 ? _GEN_146[7:0] : _GEN_147;
+      lanes_sroa_572369_0_r1 <=
+        _GEN_6 | _GEN_345 & (_GEN_341 | _GEN_342) ? 3'h0 : _GEN_343[2:0];
       lanes_sroa_802_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_491 ? {_GEN_489, lanes_sroa_799401_0_r1} : lanes_sroa_802_0_r1;
-      lanes_sroa_569_0_r1 <= ~_GEN_6 & (_GEN_492 ? cmp_i1753_r1s2 : lanes_sroa_569_0_r1);
-      lanes_sroa_565_0_r1 <= ~_GEN_6 & (_GEN_492 | xor_r1s2__1 & lanes_sroa_565_0_r1);
+          : _GEN_490 ? {_GEN_488, lanes_sroa_799400_0_r1} : lanes_sroa_802_0_r1;
+      lanes_sroa_569_0_r1 <= ~_GEN_6 & (_GEN_491 ? cmp_i1753_r1s2 : lanes_sroa_569_0_r1);
+      lanes_sroa_565_0_r1 <= ~_GEN_6 & (_GEN_491 | xor_r1s2__1 & lanes_sroa_565_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__16 <= _GEN_11[147:144];
@@ -32033,28 +32030,28 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__8 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__18
                ? {beat_sroa_0_1_r1s1__17, beat_sroa_0_1_r1s1__16}
                : _CodeTables_18_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_562_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_492 ? {_GEN_150, lanes_sroa_559369_0_r1} : lanes_sroa_562_0_r1;
-      lanes_sroa_559369_0_r1 <=
+          : _GEN_491 ? {_GEN_149, lanes_sroa_559368_0_r1} : lanes_sroa_562_0_r1;
+      lanes_sroa_559368_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_337 ? {_GEN_150, lanes_sroa_559369_0_r1[23:8]} : lanes_sroa_559369_0_r1;
-      lanes_sroa_805_0_r1 <= ~_GEN_6 & (_GEN_491 | xor_r1s2 & lanes_sroa_805_0_r1);
-      lanes_sroa_554_0_r1 <= _GEN_6 ? 8'h0 : _GEN_337 ? _GEN_339 : lanes_sroa_554_0_r1;
-      lanes_sroa_548_0_r1 <= _GEN_6 ? 8'h0 : _GEN_337 ? _GEN_149[7:0] : _GEN_150;
-      lanes_sroa_542366_0_r1 <=
-        _GEN_6 | _GEN_338 & (_GEN_334 | _GEN_335) ? 3'h0 : _GEN_336[2:0];
-      lanes_sroa_809_0_r1 <= ~_GEN_6 & (_GEN_491 ? cmp_i1753_r1s2 : lanes_sroa_809_0_r1);
-      lanes_sroa_539_0_r1 <= ~_GEN_6 & (_GEN_493 ? cmp_i1753_r1s2 : lanes_sroa_539_0_r1);
-      lanes_sroa_535_0_r1 <= ~_GEN_6 & (_GEN_493 | xor_r1s2__1 & lanes_sroa_535_0_r1);
+          : _GEN_336 ? {_GEN_149, lanes_sroa_559368_0_r1[23:8]} : lanes_sroa_559368_0_r1;
+      lanes_sroa_805_0_r1 <= ~_GEN_6 & (_GEN_490 | xor_r1s2 & lanes_sroa_805_0_r1);
+      lanes_sroa_554_0_r1 <= _GEN_6 ? 8'h0 : _GEN_336 ? _GEN_338 : lanes_sroa_554_0_r1;
+      lanes_sroa_548_0_r1 <= _GEN_6 ? 8'h0 : _GEN_336 ? _GEN_148[7:0] : _GEN_149;
+      lanes_sroa_542365_0_r1 <=
+        _GEN_6 | _GEN_337 & (_GEN_333 | _GEN_334) ? 3'h0 : _GEN_335[2:0];
+      lanes_sroa_809_0_r1 <= ~_GEN_6 & (_GEN_490 ? cmp_i1753_r1s2 : lanes_sroa_809_0_r1);
+      lanes_sroa_539_0_r1 <= ~_GEN_6 & (_GEN_492 ? cmp_i1753_r1s2 : lanes_sroa_539_0_r1);
+      lanes_sroa_535_0_r1 <= ~_GEN_6 & (_GEN_492 | xor_r1s2__1 & lanes_sroa_535_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__18 <= _GEN_11[139:136];
@@ -32062,26 +32059,26 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__9 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__17
                ? {beat_sroa_0_1_r1s1__19, beat_sroa_0_1_r1s1__18}
                : _CodeTables_17_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_532_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_493 ? {_GEN_152, lanes_sroa_529365_0_r1} : lanes_sroa_532_0_r1;
-      lanes_sroa_529365_0_r1 <=
+          : _GEN_492 ? {_GEN_151, lanes_sroa_529364_0_r1} : lanes_sroa_532_0_r1;
+      lanes_sroa_529364_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_329 ? {_GEN_152, lanes_sroa_529365_0_r1[23:8]} : lanes_sroa_529365_0_r1;
-      lanes_sroa_812402_0_r1 <=
-        _GEN_6 | _GEN_418 & (_GEN_414 | _GEN_415) ? 3'h0 : _GEN_416[2:0];
-      lanes_sroa_524_0_r1 <= _GEN_6 ? 8'h0 : _GEN_329 ? _GEN_331 : lanes_sroa_524_0_r1;
-      lanes_sroa_518_0_r1 <= _GEN_6 ? 8'h0 : _GEN_329 ? _GEN_151[7:0] : _GEN_152;
-      lanes_sroa_512362_0_r1 <=
-        _GEN_6 | _GEN_330 & (_GEN_326 | _GEN_327) ? 3'h0 : _GEN_328[2:0];
+          : _GEN_328 ? {_GEN_151, lanes_sroa_529364_0_r1[23:8]} : lanes_sroa_529364_0_r1;
+      lanes_sroa_812401_0_r1 <=
+        _GEN_6 | _GEN_417 & (_GEN_413 | _GEN_414) ? 3'h0 : _GEN_415[2:0];
+      lanes_sroa_524_0_r1 <= _GEN_6 ? 8'h0 : _GEN_328 ? _GEN_330 : lanes_sroa_524_0_r1;
+      lanes_sroa_518_0_r1 <= _GEN_6 ? 8'h0 : _GEN_328 ? _GEN_150[7:0] : _GEN_151;
+      lanes_sroa_512361_0_r1 <=
+        _GEN_6 | _GEN_329 & (_GEN_325 | _GEN_326) ? 3'h0 : _GEN_327[2:0];
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__20 <= _GEN_11[219:216];
@@ -32089,15 +32086,15 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__10 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__27
                ? {beat_sroa_0_1_r1s1__21, beat_sroa_0_1_r1s1__20}
                : _CodeTables_27_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_818_0_r1 <= _GEN_6 ? 8'h0 : _GEN_417 ? _GEN_494[7:0] : _GEN_495;
-      lanes_sroa_509_0_r1 <= ~_GEN_6 & (_GEN_496 ? cmp_i1753_r1s2 : lanes_sroa_509_0_r1);
-      lanes_sroa_505_0_r1 <= ~_GEN_6 & (_GEN_496 | xor_r1s2__1 & lanes_sroa_505_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_818_0_r1 <= _GEN_6 ? 8'h0 : _GEN_416 ? _GEN_493[7:0] : _GEN_494;
+      lanes_sroa_509_0_r1 <= ~_GEN_6 & (_GEN_495 ? cmp_i1753_r1s2 : lanes_sroa_509_0_r1);
+      lanes_sroa_505_0_r1 <= ~_GEN_6 & (_GEN_495 | xor_r1s2__1 & lanes_sroa_505_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__22 <= _GEN_11[131:128];
@@ -32105,31 +32102,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__11 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__16
                ? {beat_sroa_0_1_r1s1__23, beat_sroa_0_1_r1s1__22}
                : _CodeTables_16_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_502_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_496 ? {_GEN_154, lanes_sroa_499361_0_r1} : lanes_sroa_502_0_r1;
-      lanes_sroa_499361_0_r1 <=
+          : _GEN_495 ? {_GEN_153, lanes_sroa_499360_0_r1} : lanes_sroa_502_0_r1;
+      lanes_sroa_499360_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_321 ? {_GEN_154, lanes_sroa_499361_0_r1[23:8]} : lanes_sroa_499361_0_r1;
-      lanes_sroa_824_0_r1 <= _GEN_6 ? 8'h0 : _GEN_417 ? _GEN_419 : lanes_sroa_824_0_r1;
-      lanes_sroa_494_0_r1 <= _GEN_6 ? 8'h0 : _GEN_321 ? _GEN_323 : lanes_sroa_494_0_r1;
-      lanes_sroa_488_0_r1 <= _GEN_6 ? 8'h0 : _GEN_321 ? _GEN_153[7:0] : _GEN_154;
-      lanes_sroa_482358_0_r1 <=
-        _GEN_6 | _GEN_322 & (_GEN_318 | _GEN_319) ? 3'h0 : _GEN_320[2:0];
-      lanes_sroa_829405_0_r1 <=
+          : _GEN_320 ? {_GEN_153, lanes_sroa_499360_0_r1[23:8]} : lanes_sroa_499360_0_r1;
+      lanes_sroa_824_0_r1 <= _GEN_6 ? 8'h0 : _GEN_416 ? _GEN_418 : lanes_sroa_824_0_r1;
+      lanes_sroa_494_0_r1 <= _GEN_6 ? 8'h0 : _GEN_320 ? _GEN_322 : lanes_sroa_494_0_r1;
+      lanes_sroa_488_0_r1 <= _GEN_6 ? 8'h0 : _GEN_320 ? _GEN_152[7:0] : _GEN_153;
+      lanes_sroa_482357_0_r1 <=
+        _GEN_6 | _GEN_321 & (_GEN_317 | _GEN_318) ? 3'h0 : _GEN_319[2:0];
+      lanes_sroa_829404_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_417 ? {_GEN_495, lanes_sroa_829405_0_r1[23:8]} : lanes_sroa_829405_0_r1;
-      lanes_sroa_479_0_r1 <= ~_GEN_6 & (_GEN_497 ? cmp_i1753_r1s2 : lanes_sroa_479_0_r1);
-      lanes_sroa_475_0_r1 <= ~_GEN_6 & (_GEN_497 | xor_r1s2__2 & lanes_sroa_475_0_r1);
+          : _GEN_416 ? {_GEN_494, lanes_sroa_829404_0_r1[23:8]} : lanes_sroa_829404_0_r1;
+      lanes_sroa_479_0_r1 <= ~_GEN_6 & (_GEN_496 ? cmp_i1753_r1s2 : lanes_sroa_479_0_r1);
+      lanes_sroa_475_0_r1 <= ~_GEN_6 & (_GEN_496 | xor_r1s2__2 & lanes_sroa_475_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__24 <= _GEN_11[123:120];
@@ -32137,31 +32134,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__12 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__15
                ? {beat_sroa_0_1_r1s1__25, beat_sroa_0_1_r1s1__24}
                : _CodeTables_15_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_472_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_497 ? {_GEN_156, lanes_sroa_469357_0_r1} : lanes_sroa_472_0_r1;
-      lanes_sroa_469357_0_r1 <=
+          : _GEN_496 ? {_GEN_155, lanes_sroa_469356_0_r1} : lanes_sroa_472_0_r1;
+      lanes_sroa_469356_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_313 ? {_GEN_156, lanes_sroa_469357_0_r1[23:8]} : lanes_sroa_469357_0_r1;
+          : _GEN_312 ? {_GEN_155, lanes_sroa_469356_0_r1[23:8]} : lanes_sroa_469356_0_r1;
       lanes_sroa_832_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_498 ? {_GEN_495, lanes_sroa_829405_0_r1} : lanes_sroa_832_0_r1;
-      lanes_sroa_464_0_r1 <= _GEN_6 ? 8'h0 : _GEN_313 ? _GEN_315 : lanes_sroa_464_0_r1;
-      lanes_sroa_458_0_r1 <= _GEN_6 ? 8'h0 : _GEN_313 ? _GEN_155[7:0] : _GEN_156;
-      lanes_sroa_452354_0_r1 <=
-        _GEN_6 | _GEN_314 & (_GEN_310 | _GEN_311) ? 3'h0 : _GEN_312[2:0];
-      lanes_sroa_835_0_r1 <= ~_GEN_6 & (_GEN_498 | xor_r1s2 & lanes_sroa_835_0_r1);
-      lanes_sroa_449_0_r1 <= ~_GEN_6 & (_GEN_499 ? cmp_i1753_r1s2 : lanes_sroa_449_0_r1);
-      lanes_sroa_445_0_r1 <= ~_GEN_6 & (_GEN_499 | xor_r1s2__2 & lanes_sroa_445_0_r1);
+          : _GEN_497 ? {_GEN_494, lanes_sroa_829404_0_r1} : lanes_sroa_832_0_r1;
+      lanes_sroa_464_0_r1 <= _GEN_6 ? 8'h0 : _GEN_312 ? _GEN_314 : lanes_sroa_464_0_r1;
+      lanes_sroa_458_0_r1 <= _GEN_6 ? 8'h0 : _GEN_312 ? _GEN_154[7:0] : _GEN_155;
+      lanes_sroa_452353_0_r1 <=
+        _GEN_6 | _GEN_313 & (_GEN_309 | _GEN_310) ? 3'h0 : _GEN_311[2:0];
+      lanes_sroa_835_0_r1 <= ~_GEN_6 & (_GEN_497 | xor_r1s2 & lanes_sroa_835_0_r1);
+      lanes_sroa_449_0_r1 <= ~_GEN_6 & (_GEN_498 ? cmp_i1753_r1s2 : lanes_sroa_449_0_r1);
+      lanes_sroa_445_0_r1 <= ~_GEN_6 & (_GEN_498 | xor_r1s2__2 & lanes_sroa_445_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__26 <= _GEN_11[115:112];
@@ -32169,29 +32166,29 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__13 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__14
                ? {beat_sroa_0_1_r1s1__27, beat_sroa_0_1_r1s1__26}
                : _CodeTables_14_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_442_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_499 ? {_GEN_158, lanes_sroa_439353_0_r1} : lanes_sroa_442_0_r1;
-      lanes_sroa_439353_0_r1 <=
+          : _GEN_498 ? {_GEN_157, lanes_sroa_439352_0_r1} : lanes_sroa_442_0_r1;
+      lanes_sroa_439352_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_305 ? {_GEN_158, lanes_sroa_439353_0_r1[23:8]} : lanes_sroa_439353_0_r1;
-      lanes_sroa_839_0_r1 <= ~_GEN_6 & (_GEN_498 ? cmp_i1753_r1s2 : lanes_sroa_839_0_r1);
-      lanes_sroa_434_0_r1 <= _GEN_6 ? 8'h0 : _GEN_305 ? _GEN_307 : lanes_sroa_434_0_r1;
-      lanes_sroa_428_0_r1 <= _GEN_6 ? 8'h0 : _GEN_305 ? _GEN_157[7:0] : _GEN_158;
-      lanes_sroa_422350_0_r1 <=
-        _GEN_6 | _GEN_306 & (_GEN_302 | _GEN_303) ? 3'h0 : _GEN_304[2:0];
-      lanes_sroa_842406_0_r1 <=
-        _GEN_6 | _GEN_428 & (_GEN_424 | _GEN_425) ? 3'h0 : _GEN_426[2:0];
-      lanes_sroa_419_0_r1 <= ~_GEN_6 & (_GEN_500 ? cmp_i1753_r1s2 : lanes_sroa_419_0_r1);
-      lanes_sroa_415_0_r1 <= ~_GEN_6 & (_GEN_500 | xor_r1s2__2 & lanes_sroa_415_0_r1);
+          : _GEN_304 ? {_GEN_157, lanes_sroa_439352_0_r1[23:8]} : lanes_sroa_439352_0_r1;
+      lanes_sroa_839_0_r1 <= ~_GEN_6 & (_GEN_497 ? cmp_i1753_r1s2 : lanes_sroa_839_0_r1);
+      lanes_sroa_434_0_r1 <= _GEN_6 ? 8'h0 : _GEN_304 ? _GEN_306 : lanes_sroa_434_0_r1;
+      lanes_sroa_428_0_r1 <= _GEN_6 ? 8'h0 : _GEN_304 ? _GEN_156[7:0] : _GEN_157;
+      lanes_sroa_422349_0_r1 <=
+        _GEN_6 | _GEN_305 & (_GEN_301 | _GEN_302) ? 3'h0 : _GEN_303[2:0];
+      lanes_sroa_842405_0_r1 <=
+        _GEN_6 | _GEN_427 & (_GEN_423 | _GEN_424) ? 3'h0 : _GEN_425[2:0];
+      lanes_sroa_419_0_r1 <= ~_GEN_6 & (_GEN_499 ? cmp_i1753_r1s2 : lanes_sroa_419_0_r1);
+      lanes_sroa_415_0_r1 <= ~_GEN_6 & (_GEN_499 | xor_r1s2__2 & lanes_sroa_415_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__28 <= _GEN_11[107:104];
@@ -32199,20 +32196,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__14 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__13
                ? {beat_sroa_0_1_r1s1__29, beat_sroa_0_1_r1s1__28}
                : _CodeTables_13_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_412_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_500 ? {_GEN_502, lanes_sroa_409349_0_r1} : lanes_sroa_412_0_r1;
-      lanes_sroa_409349_0_r1 <=
+          : _GEN_499 ? {_GEN_501, lanes_sroa_409348_0_r1} : lanes_sroa_412_0_r1;
+      lanes_sroa_409348_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_297 ? {_GEN_502, lanes_sroa_409349_0_r1[23:8]} : lanes_sroa_409349_0_r1;
+          : _GEN_296 ? {_GEN_501, lanes_sroa_409348_0_r1[23:8]} : lanes_sroa_409348_0_r1;
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__30 <= _GEN_11[227:224];
@@ -32220,20 +32217,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__15 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__28
                ? {beat_sroa_0_1_r1s1__31, beat_sroa_0_1_r1s1__30}
                : _CodeTables_28_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_848_0_r1 <= _GEN_6 ? 8'h0 : _GEN_427 ? _GEN_503[7:0] : _GEN_504;
-      lanes_sroa_404_0_r1 <= _GEN_6 ? 8'h0 : _GEN_297 ? _GEN_299 : lanes_sroa_404_0_r1;
-      lanes_sroa_398_0_r1 <= _GEN_6 ? 8'h0 : _GEN_297 ? _GEN_501[7:0] : _GEN_502;
-      lanes_sroa_392346_0_r1 <=
-        _GEN_6 | _GEN_298 & (_GEN_294 | _GEN_295) ? 3'h0 : _GEN_296[2:0];
-      lanes_sroa_854_0_r1 <= _GEN_6 ? 8'h0 : _GEN_427 ? _GEN_429 : lanes_sroa_854_0_r1;
-      lanes_sroa_389_0_r1 <= ~_GEN_6 & (_GEN_505 ? cmp_i1753_r1s2 : lanes_sroa_389_0_r1);
-      lanes_sroa_385_0_r1 <= ~_GEN_6 & (_GEN_505 | xor_r1s2__2 & lanes_sroa_385_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_848_0_r1 <= _GEN_6 ? 8'h0 : _GEN_426 ? _GEN_502[7:0] : _GEN_503;
+      lanes_sroa_404_0_r1 <= _GEN_6 ? 8'h0 : _GEN_296 ? _GEN_298 : lanes_sroa_404_0_r1;
+      lanes_sroa_398_0_r1 <= _GEN_6 ? 8'h0 : _GEN_296 ? _GEN_500[7:0] : _GEN_501;
+      lanes_sroa_392345_0_r1 <=
+        _GEN_6 | _GEN_297 & (_GEN_293 | _GEN_294) ? 3'h0 : _GEN_295[2:0];
+      lanes_sroa_854_0_r1 <= _GEN_6 ? 8'h0 : _GEN_426 ? _GEN_428 : lanes_sroa_854_0_r1;
+      lanes_sroa_389_0_r1 <= ~_GEN_6 & (_GEN_504 ? cmp_i1753_r1s2 : lanes_sroa_389_0_r1);
+      lanes_sroa_385_0_r1 <= ~_GEN_6 & (_GEN_504 | xor_r1s2__2 & lanes_sroa_385_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__32 <= _GEN_11[99:96];
@@ -32241,34 +32238,34 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__16 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__12
                ? {beat_sroa_0_1_r1s1__33, beat_sroa_0_1_r1s1__32}
                : _CodeTables_12_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_382_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_505 ? {_GEN_160, lanes_sroa_379345_0_r1} : lanes_sroa_382_0_r1;
-      lanes_sroa_379345_0_r1 <=
+          : _GEN_504 ? {_GEN_159, lanes_sroa_379344_0_r1} : lanes_sroa_382_0_r1;
+      lanes_sroa_379344_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_289 ? {_GEN_160, lanes_sroa_379345_0_r1[23:8]} : lanes_sroa_379345_0_r1;
-      lanes_sroa_859409_0_r1 <=
+          : _GEN_288 ? {_GEN_159, lanes_sroa_379344_0_r1[23:8]} : lanes_sroa_379344_0_r1;
+      lanes_sroa_859408_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_427 ? {_GEN_504, lanes_sroa_859409_0_r1[23:8]} : lanes_sroa_859409_0_r1;
-      lanes_sroa_374_0_r1 <= _GEN_6 ? 8'h0 : _GEN_289 ? _GEN_291 : lanes_sroa_374_0_r1;
-      lanes_sroa_368_0_r1 <= _GEN_6 ? 8'h0 : _GEN_289 ? _GEN_159[7:0] : _GEN_160;
-      lanes_sroa_362342_0_r1 <=
-        _GEN_6 | _GEN_290 & (_GEN_286 | _GEN_287) ? 3'h0 : _GEN_288[2:0];
+          : _GEN_426 ? {_GEN_503, lanes_sroa_859408_0_r1[23:8]} : lanes_sroa_859408_0_r1;
+      lanes_sroa_374_0_r1 <= _GEN_6 ? 8'h0 : _GEN_288 ? _GEN_290 : lanes_sroa_374_0_r1;
+      lanes_sroa_368_0_r1 <= _GEN_6 ? 8'h0 : _GEN_288 ? _GEN_158[7:0] : _GEN_159;
+      lanes_sroa_362341_0_r1 <=
+        _GEN_6 | _GEN_289 & (_GEN_285 | _GEN_286) ? 3'h0 : _GEN_287[2:0];
       lanes_sroa_862_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_506 ? {_GEN_504, lanes_sroa_859409_0_r1} : lanes_sroa_862_0_r1;
-      lanes_sroa_359_0_r1 <= ~_GEN_6 & (_GEN_507 ? cmp_i1753_r1s2 : lanes_sroa_359_0_r1);
-      lanes_sroa_355_0_r1 <= ~_GEN_6 & (_GEN_507 | xor_r1s2__2 & lanes_sroa_355_0_r1);
+          : _GEN_505 ? {_GEN_503, lanes_sroa_859408_0_r1} : lanes_sroa_862_0_r1;
+      lanes_sroa_359_0_r1 <= ~_GEN_6 & (_GEN_506 ? cmp_i1753_r1s2 : lanes_sroa_359_0_r1);
+      lanes_sroa_355_0_r1 <= ~_GEN_6 & (_GEN_506 | xor_r1s2__2 & lanes_sroa_355_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__34 <= _GEN_11[91:88];
@@ -32276,28 +32273,28 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__17 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__11
                ? {beat_sroa_0_1_r1s1__35, beat_sroa_0_1_r1s1__34}
                : _CodeTables_11_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_352_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_507 ? {_GEN_162, lanes_sroa_349341_0_r1} : lanes_sroa_352_0_r1;
-      lanes_sroa_349341_0_r1 <=
+          : _GEN_506 ? {_GEN_161, lanes_sroa_349340_0_r1} : lanes_sroa_352_0_r1;
+      lanes_sroa_349340_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_281 ? {_GEN_162, lanes_sroa_349341_0_r1[23:8]} : lanes_sroa_349341_0_r1;
-      lanes_sroa_865_0_r1 <= ~_GEN_6 & (_GEN_506 | xor_r1s2 & lanes_sroa_865_0_r1);
-      lanes_sroa_344_0_r1 <= _GEN_6 ? 8'h0 : _GEN_281 ? _GEN_283 : lanes_sroa_344_0_r1;
-      lanes_sroa_338_0_r1 <= _GEN_6 ? 8'h0 : _GEN_281 ? _GEN_161[7:0] : _GEN_162;
-      lanes_sroa_332338_0_r1 <=
-        _GEN_6 | _GEN_282 & (_GEN_278 | _GEN_279) ? 3'h0 : _GEN_280[2:0];
-      lanes_sroa_869_0_r1 <= ~_GEN_6 & (_GEN_506 ? cmp_i1753_r1s2 : lanes_sroa_869_0_r1);
-      lanes_sroa_329_0_r1 <= ~_GEN_6 & (_GEN_508 ? cmp_i1753_r1s2 : lanes_sroa_329_0_r1);
-      lanes_sroa_325_0_r1 <= ~_GEN_6 & (_GEN_508 | xor_r1s2__2 & lanes_sroa_325_0_r1);
+          : _GEN_280 ? {_GEN_161, lanes_sroa_349340_0_r1[23:8]} : lanes_sroa_349340_0_r1;
+      lanes_sroa_865_0_r1 <= ~_GEN_6 & (_GEN_505 | xor_r1s2 & lanes_sroa_865_0_r1);
+      lanes_sroa_344_0_r1 <= _GEN_6 ? 8'h0 : _GEN_280 ? _GEN_282 : lanes_sroa_344_0_r1;
+      lanes_sroa_338_0_r1 <= _GEN_6 ? 8'h0 : _GEN_280 ? _GEN_160[7:0] : _GEN_161;
+      lanes_sroa_332337_0_r1 <=
+        _GEN_6 | _GEN_281 & (_GEN_277 | _GEN_278) ? 3'h0 : _GEN_279[2:0];
+      lanes_sroa_869_0_r1 <= ~_GEN_6 & (_GEN_505 ? cmp_i1753_r1s2 : lanes_sroa_869_0_r1);
+      lanes_sroa_329_0_r1 <= ~_GEN_6 & (_GEN_507 ? cmp_i1753_r1s2 : lanes_sroa_329_0_r1);
+      lanes_sroa_325_0_r1 <= ~_GEN_6 & (_GEN_507 | xor_r1s2__2 & lanes_sroa_325_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__36 <= _GEN_11[83:80];
@@ -32305,26 +32302,26 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__18 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__10
                ? {beat_sroa_0_1_r1s1__37, beat_sroa_0_1_r1s1__36}
                : _CodeTables_10_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_322_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_508 ? {_GEN_164, lanes_sroa_319337_0_r1} : lanes_sroa_322_0_r1;
-      lanes_sroa_319337_0_r1 <=
+          : _GEN_507 ? {_GEN_163, lanes_sroa_319336_0_r1} : lanes_sroa_322_0_r1;
+      lanes_sroa_319336_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_273 ? {_GEN_164, lanes_sroa_319337_0_r1[23:8]} : lanes_sroa_319337_0_r1;
-      lanes_sroa_872410_0_r1 <=
-        _GEN_6 | _GEN_438 & (_GEN_434 | _GEN_435) ? 3'h0 : _GEN_436[2:0];
-      lanes_sroa_314_0_r1 <= _GEN_6 ? 8'h0 : _GEN_273 ? _GEN_275 : lanes_sroa_314_0_r1;
-      lanes_sroa_308_0_r1 <= _GEN_6 ? 8'h0 : _GEN_273 ? _GEN_163[7:0] : _GEN_164;
-      lanes_sroa_302334_0_r1 <=
-        _GEN_6 | _GEN_274 & (_GEN_270 | _GEN_271) ? 3'h0 : _GEN_272[2:0];
+          : _GEN_272 ? {_GEN_163, lanes_sroa_319336_0_r1[23:8]} : lanes_sroa_319336_0_r1;
+      lanes_sroa_872409_0_r1 <=
+        _GEN_6 | _GEN_437 & (_GEN_433 | _GEN_434) ? 3'h0 : _GEN_435[2:0];
+      lanes_sroa_314_0_r1 <= _GEN_6 ? 8'h0 : _GEN_272 ? _GEN_274 : lanes_sroa_314_0_r1;
+      lanes_sroa_308_0_r1 <= _GEN_6 ? 8'h0 : _GEN_272 ? _GEN_162[7:0] : _GEN_163;
+      lanes_sroa_302333_0_r1 <=
+        _GEN_6 | _GEN_273 & (_GEN_269 | _GEN_270) ? 3'h0 : _GEN_271[2:0];
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__38 <= _GEN_11[235:232];
@@ -32332,15 +32329,15 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__19 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__29
                ? {beat_sroa_0_1_r1s1__39, beat_sroa_0_1_r1s1__38}
                : _CodeTables_29_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_878_0_r1 <= _GEN_6 ? 8'h0 : _GEN_437 ? _GEN_509[7:0] : _GEN_510;
-      lanes_sroa_299_0_r1 <= ~_GEN_6 & (_GEN_511 ? cmp_i1753_r1s2 : lanes_sroa_299_0_r1);
-      lanes_sroa_295_0_r1 <= ~_GEN_6 & (_GEN_511 | xor_r1s2__2 & lanes_sroa_295_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_878_0_r1 <= _GEN_6 ? 8'h0 : _GEN_436 ? _GEN_508[7:0] : _GEN_509;
+      lanes_sroa_299_0_r1 <= ~_GEN_6 & (_GEN_510 ? cmp_i1753_r1s2 : lanes_sroa_299_0_r1);
+      lanes_sroa_295_0_r1 <= ~_GEN_6 & (_GEN_510 | xor_r1s2__2 & lanes_sroa_295_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__40 <= _GEN_11[75:72];
@@ -32348,31 +32345,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__20 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__9
                ? {beat_sroa_0_1_r1s1__41, beat_sroa_0_1_r1s1__40}
                : _CodeTables_9_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_292_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_511 ? {_GEN_166, lanes_sroa_289333_0_r1} : lanes_sroa_292_0_r1;
-      lanes_sroa_289333_0_r1 <=
+          : _GEN_510 ? {_GEN_165, lanes_sroa_289332_0_r1} : lanes_sroa_292_0_r1;
+      lanes_sroa_289332_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_265 ? {_GEN_166, lanes_sroa_289333_0_r1[23:8]} : lanes_sroa_289333_0_r1;
-      lanes_sroa_884_0_r1 <= _GEN_6 ? 8'h0 : _GEN_437 ? _GEN_439 : lanes_sroa_884_0_r1;
-      lanes_sroa_284_0_r1 <= _GEN_6 ? 8'h0 : _GEN_265 ? _GEN_267 : lanes_sroa_284_0_r1;
-      lanes_sroa_278_0_r1 <= _GEN_6 ? 8'h0 : _GEN_265 ? _GEN_165[7:0] : _GEN_166;
-      lanes_sroa_272330_0_r1 <=
-        _GEN_6 | _GEN_266 & (_GEN_262 | _GEN_263) ? 3'h0 : _GEN_264[2:0];
-      lanes_sroa_889413_0_r1 <=
+          : _GEN_264 ? {_GEN_165, lanes_sroa_289332_0_r1[23:8]} : lanes_sroa_289332_0_r1;
+      lanes_sroa_884_0_r1 <= _GEN_6 ? 8'h0 : _GEN_436 ? _GEN_438 : lanes_sroa_884_0_r1;
+      lanes_sroa_284_0_r1 <= _GEN_6 ? 8'h0 : _GEN_264 ? _GEN_266 : lanes_sroa_284_0_r1;
+      lanes_sroa_278_0_r1 <= _GEN_6 ? 8'h0 : _GEN_264 ? _GEN_164[7:0] : _GEN_165;
+      lanes_sroa_272329_0_r1 <=
+        _GEN_6 | _GEN_265 & (_GEN_261 | _GEN_262) ? 3'h0 : _GEN_263[2:0];
+      lanes_sroa_889412_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_437 ? {_GEN_510, lanes_sroa_889413_0_r1[23:8]} : lanes_sroa_889413_0_r1;
-      lanes_sroa_269_0_r1 <= ~_GEN_6 & (_GEN_512 ? cmp_i1753_r1s2 : lanes_sroa_269_0_r1);
-      lanes_sroa_265_0_r1 <= ~_GEN_6 & (_GEN_512 | xor_r1s2__2 & lanes_sroa_265_0_r1);
+          : _GEN_436 ? {_GEN_509, lanes_sroa_889412_0_r1[23:8]} : lanes_sroa_889412_0_r1;
+      lanes_sroa_269_0_r1 <= ~_GEN_6 & (_GEN_511 ? cmp_i1753_r1s2 : lanes_sroa_269_0_r1);
+      lanes_sroa_265_0_r1 <= ~_GEN_6 & (_GEN_511 | xor_r1s2__2 & lanes_sroa_265_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__42 <= _GEN_11[67:64];
@@ -32380,31 +32377,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__21 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__8
                ? {beat_sroa_0_1_r1s1__43, beat_sroa_0_1_r1s1__42}
                : _CodeTables_8_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_262_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_512 ? {_GEN_168, lanes_sroa_259329_0_r1} : lanes_sroa_262_0_r1;
-      lanes_sroa_259329_0_r1 <=
+          : _GEN_511 ? {_GEN_167, lanes_sroa_259328_0_r1} : lanes_sroa_262_0_r1;
+      lanes_sroa_259328_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_257 ? {_GEN_168, lanes_sroa_259329_0_r1[23:8]} : lanes_sroa_259329_0_r1;
+          : _GEN_256 ? {_GEN_167, lanes_sroa_259328_0_r1[23:8]} : lanes_sroa_259328_0_r1;
       lanes_sroa_892_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_513 ? {_GEN_510, lanes_sroa_889413_0_r1} : lanes_sroa_892_0_r1;
-      lanes_sroa_254_0_r1 <= _GEN_6 ? 8'h0 : _GEN_257 ? _GEN_259 : lanes_sroa_254_0_r1;
-      lanes_sroa_248_0_r1 <= _GEN_6 ? 8'h0 : _GEN_257 ? _GEN_167[7:0] : _GEN_168;
-      lanes_sroa_242326_0_r1 <=
-        _GEN_6 | _GEN_258 & (_GEN_254 | _GEN_255) ? 3'h0 : _GEN_256[2:0];
-      lanes_sroa_895_0_r1 <= ~_GEN_6 & (_GEN_513 | xor_r1s2 & lanes_sroa_895_0_r1);
-      lanes_sroa_239_0_r1 <= ~_GEN_6 & (_GEN_514 ? cmp_i1753_r1s2 : lanes_sroa_239_0_r1);
-      lanes_sroa_235_0_r1 <= ~_GEN_6 & (_GEN_514 | xor_r1s2__3 & lanes_sroa_235_0_r1);
+          : _GEN_512 ? {_GEN_509, lanes_sroa_889412_0_r1} : lanes_sroa_892_0_r1;
+      lanes_sroa_254_0_r1 <= _GEN_6 ? 8'h0 : _GEN_256 ? _GEN_258 : lanes_sroa_254_0_r1;
+      lanes_sroa_248_0_r1 <= _GEN_6 ? 8'h0 : _GEN_256 ? _GEN_166[7:0] : _GEN_167;
+      lanes_sroa_242325_0_r1 <=
+        _GEN_6 | _GEN_257 & (_GEN_253 | _GEN_254) ? 3'h0 : _GEN_255[2:0];
+      lanes_sroa_895_0_r1 <= ~_GEN_6 & (_GEN_512 | xor_r1s2 & lanes_sroa_895_0_r1);
+      lanes_sroa_239_0_r1 <= ~_GEN_6 & (_GEN_513 ? cmp_i1753_r1s2 : lanes_sroa_239_0_r1);
+      lanes_sroa_235_0_r1 <= ~_GEN_6 & (_GEN_513 | xor_r1s2__3 & lanes_sroa_235_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__44 <= _GEN_11[59:56];
@@ -32412,29 +32409,29 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__22 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__7
                ? {beat_sroa_0_1_r1s1__45, beat_sroa_0_1_r1s1__44}
                : _CodeTables_7_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_232_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_514 ? {_GEN_170, lanes_sroa_229325_0_r1} : lanes_sroa_232_0_r1;
-      lanes_sroa_229325_0_r1 <=
+          : _GEN_513 ? {_GEN_169, lanes_sroa_229324_0_r1} : lanes_sroa_232_0_r1;
+      lanes_sroa_229324_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_249 ? {_GEN_170, lanes_sroa_229325_0_r1[23:8]} : lanes_sroa_229325_0_r1;
-      lanes_sroa_899_0_r1 <= ~_GEN_6 & (_GEN_513 ? cmp_i1753_r1s2 : lanes_sroa_899_0_r1);
-      lanes_sroa_224_0_r1 <= _GEN_6 ? 8'h0 : _GEN_249 ? _GEN_251 : lanes_sroa_224_0_r1;
-      lanes_sroa_218_0_r1 <= _GEN_6 ? 8'h0 : _GEN_249 ? _GEN_169[7:0] : _GEN_170;
-      lanes_sroa_212322_0_r1 <=
-        _GEN_6 | _GEN_250 & (_GEN_246 | _GEN_247) ? 3'h0 : _GEN_248[2:0];
-      lanes_sroa_902414_0_r1 <=
-        _GEN_6 | _GEN_448 & (_GEN_444 | _GEN_445) ? 3'h0 : _GEN_446[2:0];
-      lanes_sroa_209_0_r1 <= ~_GEN_6 & (_GEN_515 ? cmp_i1753_r1s2 : lanes_sroa_209_0_r1);
-      lanes_sroa_205_0_r1 <= ~_GEN_6 & (_GEN_515 | xor_r1s2__3 & lanes_sroa_205_0_r1);
+          : _GEN_248 ? {_GEN_169, lanes_sroa_229324_0_r1[23:8]} : lanes_sroa_229324_0_r1;
+      lanes_sroa_899_0_r1 <= ~_GEN_6 & (_GEN_512 ? cmp_i1753_r1s2 : lanes_sroa_899_0_r1);
+      lanes_sroa_224_0_r1 <= _GEN_6 ? 8'h0 : _GEN_248 ? _GEN_250 : lanes_sroa_224_0_r1;
+      lanes_sroa_218_0_r1 <= _GEN_6 ? 8'h0 : _GEN_248 ? _GEN_168[7:0] : _GEN_169;
+      lanes_sroa_212321_0_r1 <=
+        _GEN_6 | _GEN_249 & (_GEN_245 | _GEN_246) ? 3'h0 : _GEN_247[2:0];
+      lanes_sroa_902413_0_r1 <=
+        _GEN_6 | _GEN_447 & (_GEN_443 | _GEN_444) ? 3'h0 : _GEN_445[2:0];
+      lanes_sroa_209_0_r1 <= ~_GEN_6 & (_GEN_514 ? cmp_i1753_r1s2 : lanes_sroa_209_0_r1);
+      lanes_sroa_205_0_r1 <= ~_GEN_6 & (_GEN_514 | xor_r1s2__3 & lanes_sroa_205_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__46 <= _GEN_11[51:48];
@@ -32442,20 +32439,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__23 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__6
                ? {beat_sroa_0_1_r1s1__47, beat_sroa_0_1_r1s1__46}
                : _CodeTables_6_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_202_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_515 ? {_GEN_517, lanes_sroa_199321_0_r1} : lanes_sroa_202_0_r1;
-      lanes_sroa_199321_0_r1 <=
+          : _GEN_514 ? {_GEN_516, lanes_sroa_199320_0_r1} : lanes_sroa_202_0_r1;
+      lanes_sroa_199320_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_241 ? {_GEN_517, lanes_sroa_199321_0_r1[23:8]} : lanes_sroa_199321_0_r1;
+          : _GEN_240 ? {_GEN_516, lanes_sroa_199320_0_r1[23:8]} : lanes_sroa_199320_0_r1;
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__48 <= _GEN_11[243:240];
@@ -32463,20 +32460,20 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__24 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__30
                ? {beat_sroa_0_1_r1s1__49, beat_sroa_0_1_r1s1__48}
                : _CodeTables_30_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_908_0_r1 <= _GEN_6 ? 8'h0 : _GEN_447 ? _GEN_518[7:0] : _GEN_519;
-      lanes_sroa_194_0_r1 <= _GEN_6 ? 8'h0 : _GEN_241 ? _GEN_243 : lanes_sroa_194_0_r1;
-      lanes_sroa_188_0_r1 <= _GEN_6 ? 8'h0 : _GEN_241 ? _GEN_516[7:0] : _GEN_517;
-      lanes_sroa_182318_0_r1 <=
-        _GEN_6 | _GEN_242 & (_GEN_238 | _GEN_239) ? 3'h0 : _GEN_240[2:0];
-      lanes_sroa_914_0_r1 <= _GEN_6 ? 8'h0 : _GEN_447 ? _GEN_449 : lanes_sroa_914_0_r1;
-      lanes_sroa_179_0_r1 <= ~_GEN_6 & (_GEN_520 ? cmp_i1753_r1s2 : lanes_sroa_179_0_r1);
-      lanes_sroa_175_0_r1 <= ~_GEN_6 & (_GEN_520 | xor_r1s2__3 & lanes_sroa_175_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_908_0_r1 <= _GEN_6 ? 8'h0 : _GEN_446 ? _GEN_517[7:0] : _GEN_518;
+      lanes_sroa_194_0_r1 <= _GEN_6 ? 8'h0 : _GEN_240 ? _GEN_242 : lanes_sroa_194_0_r1;
+      lanes_sroa_188_0_r1 <= _GEN_6 ? 8'h0 : _GEN_240 ? _GEN_515[7:0] : _GEN_516;
+      lanes_sroa_182317_0_r1 <=
+        _GEN_6 | _GEN_241 & (_GEN_237 | _GEN_238) ? 3'h0 : _GEN_239[2:0];
+      lanes_sroa_914_0_r1 <= _GEN_6 ? 8'h0 : _GEN_446 ? _GEN_448 : lanes_sroa_914_0_r1;
+      lanes_sroa_179_0_r1 <= ~_GEN_6 & (_GEN_519 ? cmp_i1753_r1s2 : lanes_sroa_179_0_r1);
+      lanes_sroa_175_0_r1 <= ~_GEN_6 & (_GEN_519 | xor_r1s2__3 & lanes_sroa_175_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__50 <= _GEN_11[43:40];
@@ -32484,34 +32481,34 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__25 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__5
                ? {beat_sroa_0_1_r1s1__51, beat_sroa_0_1_r1s1__50}
                : _CodeTables_5_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_172_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_520 ? {_GEN_172, lanes_sroa_169317_0_r1} : lanes_sroa_172_0_r1;
-      lanes_sroa_169317_0_r1 <=
+          : _GEN_519 ? {_GEN_171, lanes_sroa_169316_0_r1} : lanes_sroa_172_0_r1;
+      lanes_sroa_169316_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_233 ? {_GEN_172, lanes_sroa_169317_0_r1[23:8]} : lanes_sroa_169317_0_r1;
-      lanes_sroa_919417_0_r1 <=
+          : _GEN_232 ? {_GEN_171, lanes_sroa_169316_0_r1[23:8]} : lanes_sroa_169316_0_r1;
+      lanes_sroa_919416_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_447 ? {_GEN_519, lanes_sroa_919417_0_r1[23:8]} : lanes_sroa_919417_0_r1;
-      lanes_sroa_164_0_r1 <= _GEN_6 ? 8'h0 : _GEN_233 ? _GEN_235 : lanes_sroa_164_0_r1;
-      lanes_sroa_158_0_r1 <= _GEN_6 ? 8'h0 : _GEN_233 ? _GEN_171[7:0] : _GEN_172;
-      lanes_sroa_152314_0_r1 <=
-        _GEN_6 | _GEN_234 & (_GEN_230 | _GEN_231) ? 3'h0 : _GEN_232[2:0];
+          : _GEN_446 ? {_GEN_518, lanes_sroa_919416_0_r1[23:8]} : lanes_sroa_919416_0_r1;
+      lanes_sroa_164_0_r1 <= _GEN_6 ? 8'h0 : _GEN_232 ? _GEN_234 : lanes_sroa_164_0_r1;
+      lanes_sroa_158_0_r1 <= _GEN_6 ? 8'h0 : _GEN_232 ? _GEN_170[7:0] : _GEN_171;
+      lanes_sroa_152313_0_r1 <=
+        _GEN_6 | _GEN_233 & (_GEN_229 | _GEN_230) ? 3'h0 : _GEN_231[2:0];
       lanes_sroa_922_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_521 ? {_GEN_519, lanes_sroa_919417_0_r1} : lanes_sroa_922_0_r1;
-      lanes_sroa_149_0_r1 <= ~_GEN_6 & (_GEN_522 ? cmp_i1753_r1s2 : lanes_sroa_149_0_r1);
-      lanes_sroa_145_0_r1 <= ~_GEN_6 & (_GEN_522 | xor_r1s2__3 & lanes_sroa_145_0_r1);
+          : _GEN_520 ? {_GEN_518, lanes_sroa_919416_0_r1} : lanes_sroa_922_0_r1;
+      lanes_sroa_149_0_r1 <= ~_GEN_6 & (_GEN_521 ? cmp_i1753_r1s2 : lanes_sroa_149_0_r1);
+      lanes_sroa_145_0_r1 <= ~_GEN_6 & (_GEN_521 | xor_r1s2__3 & lanes_sroa_145_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__52 <= _GEN_11[35:32];
@@ -32519,28 +32516,28 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__26 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__4
                ? {beat_sroa_0_1_r1s1__53, beat_sroa_0_1_r1s1__52}
                : _CodeTables_4_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_142_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_522 ? {_GEN_174, lanes_sroa_139313_0_r1} : lanes_sroa_142_0_r1;
-      lanes_sroa_139313_0_r1 <=
+          : _GEN_521 ? {_GEN_173, lanes_sroa_139312_0_r1} : lanes_sroa_142_0_r1;
+      lanes_sroa_139312_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_225 ? {_GEN_174, lanes_sroa_139313_0_r1[23:8]} : lanes_sroa_139313_0_r1;
-      lanes_sroa_925_0_r1 <= ~_GEN_6 & (_GEN_521 | xor_r1s2 & lanes_sroa_925_0_r1);
-      lanes_sroa_134_0_r1 <= _GEN_6 ? 8'h0 : _GEN_225 ? _GEN_227 : lanes_sroa_134_0_r1;
-      lanes_sroa_128_0_r1 <= _GEN_6 ? 8'h0 : _GEN_225 ? _GEN_173[7:0] : _GEN_174;
-      lanes_sroa_122310_0_r1 <=
-        _GEN_6 | _GEN_226 & (_GEN_222 | _GEN_223) ? 3'h0 : _GEN_224[2:0];
-      lanes_sroa_929_0_r1 <= ~_GEN_6 & (_GEN_521 ? cmp_i1753_r1s2 : lanes_sroa_929_0_r1);
-      lanes_sroa_119_0_r1 <= ~_GEN_6 & (_GEN_523 ? cmp_i1753_r1s2 : lanes_sroa_119_0_r1);
-      lanes_sroa_115_0_r1 <= ~_GEN_6 & (_GEN_523 | xor_r1s2__3 & lanes_sroa_115_0_r1);
+          : _GEN_224 ? {_GEN_173, lanes_sroa_139312_0_r1[23:8]} : lanes_sroa_139312_0_r1;
+      lanes_sroa_925_0_r1 <= ~_GEN_6 & (_GEN_520 | xor_r1s2 & lanes_sroa_925_0_r1);
+      lanes_sroa_134_0_r1 <= _GEN_6 ? 8'h0 : _GEN_224 ? _GEN_226 : lanes_sroa_134_0_r1;
+      lanes_sroa_128_0_r1 <= _GEN_6 ? 8'h0 : _GEN_224 ? _GEN_172[7:0] : _GEN_173;
+      lanes_sroa_122309_0_r1 <=
+        _GEN_6 | _GEN_225 & (_GEN_221 | _GEN_222) ? 3'h0 : _GEN_223[2:0];
+      lanes_sroa_929_0_r1 <= ~_GEN_6 & (_GEN_520 ? cmp_i1753_r1s2 : lanes_sroa_929_0_r1);
+      lanes_sroa_119_0_r1 <= ~_GEN_6 & (_GEN_522 ? cmp_i1753_r1s2 : lanes_sroa_119_0_r1);
+      lanes_sroa_115_0_r1 <= ~_GEN_6 & (_GEN_522 | xor_r1s2__3 & lanes_sroa_115_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__54 <= _GEN_11[27:24];
@@ -32548,26 +32545,26 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__27 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__3
                ? {beat_sroa_0_1_r1s1__55, beat_sroa_0_1_r1s1__54}
                : _CodeTables_3_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_112_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_523 ? {_GEN_176, lanes_sroa_109309_0_r1} : lanes_sroa_112_0_r1;
-      lanes_sroa_109309_0_r1 <=
+          : _GEN_522 ? {_GEN_175, lanes_sroa_109308_0_r1} : lanes_sroa_112_0_r1;
+      lanes_sroa_109308_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_217 ? {_GEN_176, lanes_sroa_109309_0_r1[23:8]} : lanes_sroa_109309_0_r1;
-      lanes_sroa_932418_0_r1 <=
-        _GEN_6 | _GEN_458 & (_GEN_454 | _GEN_455) ? 3'h0 : _GEN_456[2:0];
-      lanes_sroa_104_0_r1 <= _GEN_6 ? 8'h0 : _GEN_217 ? _GEN_219 : lanes_sroa_104_0_r1;
-      lanes_sroa_98_0_r1 <= _GEN_6 ? 8'h0 : _GEN_217 ? _GEN_175[7:0] : _GEN_176;
-      lanes_sroa_92306_0_r1 <=
-        _GEN_6 | _GEN_218 & (_GEN_214 | _GEN_215) ? 3'h0 : _GEN_216[2:0];
+          : _GEN_216 ? {_GEN_175, lanes_sroa_109308_0_r1[23:8]} : lanes_sroa_109308_0_r1;
+      lanes_sroa_932417_0_r1 <=
+        _GEN_6 | _GEN_457 & (_GEN_453 | _GEN_454) ? 3'h0 : _GEN_455[2:0];
+      lanes_sroa_104_0_r1 <= _GEN_6 ? 8'h0 : _GEN_216 ? _GEN_218 : lanes_sroa_104_0_r1;
+      lanes_sroa_98_0_r1 <= _GEN_6 ? 8'h0 : _GEN_216 ? _GEN_174[7:0] : _GEN_175;
+      lanes_sroa_92305_0_r1 <=
+        _GEN_6 | _GEN_217 & (_GEN_213 | _GEN_214) ? 3'h0 : _GEN_215[2:0];
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__56 <= _GEN_11[251:248];
@@ -32575,15 +32572,15 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__28 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__31
                ? {beat_sroa_0_1_r1s1__57, beat_sroa_0_1_r1s1__56}
                : _CodeTables_31_rd)
           : 8'h0;
-    if (_GEN_478) begin
-      lanes_sroa_938_0_r1 <= _GEN_6 ? 8'h0 : _GEN_457 ? _GEN_524[7:0] : _GEN_525;
-      lanes_sroa_89_0_r1 <= ~_GEN_6 & (_GEN_526 ? cmp_i1753_r1s2 : lanes_sroa_89_0_r1);
-      lanes_sroa_85_0_r1 <= ~_GEN_6 & (_GEN_526 | xor_r1s2__3 & lanes_sroa_85_0_r1);
+    if (_GEN_477) begin
+      lanes_sroa_938_0_r1 <= _GEN_6 ? 8'h0 : _GEN_456 ? _GEN_523[7:0] : _GEN_524;
+      lanes_sroa_89_0_r1 <= ~_GEN_6 & (_GEN_525 ? cmp_i1753_r1s2 : lanes_sroa_89_0_r1);
+      lanes_sroa_85_0_r1 <= ~_GEN_6 & (_GEN_525 | xor_r1s2__3 & lanes_sroa_85_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__58 <= _GEN_11[19:16];
@@ -32591,31 +32588,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__29 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__2
                ? {beat_sroa_0_1_r1s1__59, beat_sroa_0_1_r1s1__58}
                : _CodeTables_2_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_82_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_526 ? {_GEN_178, lanes_sroa_79305_0_r1} : lanes_sroa_82_0_r1;
-      lanes_sroa_79305_0_r1 <=
+          : _GEN_525 ? {_GEN_177, lanes_sroa_79304_0_r1} : lanes_sroa_82_0_r1;
+      lanes_sroa_79304_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_209 ? {_GEN_178, lanes_sroa_79305_0_r1[23:8]} : lanes_sroa_79305_0_r1;
-      lanes_sroa_944_0_r1 <= _GEN_6 ? 8'h0 : _GEN_457 ? _GEN_459 : lanes_sroa_944_0_r1;
-      lanes_sroa_74_0_r1 <= _GEN_6 ? 8'h0 : _GEN_209 ? _GEN_211 : lanes_sroa_74_0_r1;
-      lanes_sroa_68_0_r1 <= _GEN_6 ? 8'h0 : _GEN_209 ? _GEN_177[7:0] : _GEN_178;
-      lanes_sroa_62302_0_r1 <=
-        _GEN_6 | _GEN_210 & (_GEN_206 | _GEN_207) ? 3'h0 : _GEN_208[2:0];
-      lanes_sroa_949421_0_r1 <=
+          : _GEN_208 ? {_GEN_177, lanes_sroa_79304_0_r1[23:8]} : lanes_sroa_79304_0_r1;
+      lanes_sroa_944_0_r1 <= _GEN_6 ? 8'h0 : _GEN_456 ? _GEN_458 : lanes_sroa_944_0_r1;
+      lanes_sroa_74_0_r1 <= _GEN_6 ? 8'h0 : _GEN_208 ? _GEN_210 : lanes_sroa_74_0_r1;
+      lanes_sroa_68_0_r1 <= _GEN_6 ? 8'h0 : _GEN_208 ? _GEN_176[7:0] : _GEN_177;
+      lanes_sroa_62301_0_r1 <=
+        _GEN_6 | _GEN_209 & (_GEN_205 | _GEN_206) ? 3'h0 : _GEN_207[2:0];
+      lanes_sroa_949420_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_457 ? {_GEN_525, lanes_sroa_949421_0_r1[23:8]} : lanes_sroa_949421_0_r1;
-      lanes_sroa_59_0_r1 <= ~_GEN_6 & (_GEN_527 ? cmp_i1753_r1s2 : lanes_sroa_59_0_r1);
-      lanes_sroa_55_0_r1 <= ~_GEN_6 & (_GEN_527 | xor_r1s2__3 & lanes_sroa_55_0_r1);
+          : _GEN_456 ? {_GEN_524, lanes_sroa_949420_0_r1[23:8]} : lanes_sroa_949420_0_r1;
+      lanes_sroa_59_0_r1 <= ~_GEN_6 & (_GEN_526 ? cmp_i1753_r1s2 : lanes_sroa_59_0_r1);
+      lanes_sroa_55_0_r1 <= ~_GEN_6 & (_GEN_526 | xor_r1s2__3 & lanes_sroa_55_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__60 <= _GEN_11[11:8];
@@ -32623,31 +32620,31 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__30 <=
-        v227_r1s1
+        v229_r1s1
           ? (or_r1s1__1
                ? {beat_sroa_0_1_r1s1__61, beat_sroa_0_1_r1s1__60}
                : _CodeTables_1_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_52_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_527 ? {_GEN_180, lanes_sroa_49301_0_r1} : lanes_sroa_52_0_r1;
-      lanes_sroa_49301_0_r1 <=
+          : _GEN_526 ? {_GEN_179, lanes_sroa_49300_0_r1} : lanes_sroa_52_0_r1;
+      lanes_sroa_49300_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_201 ? {_GEN_180, lanes_sroa_49301_0_r1[23:8]} : lanes_sroa_49301_0_r1;
+          : _GEN_200 ? {_GEN_179, lanes_sroa_49300_0_r1[23:8]} : lanes_sroa_49300_0_r1;
       lanes_sroa_952_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_528 ? {_GEN_525, lanes_sroa_949421_0_r1} : lanes_sroa_952_0_r1;
-      lanes_sroa_44_0_r1 <= _GEN_6 ? 8'h0 : _GEN_201 ? _GEN_203 : lanes_sroa_44_0_r1;
-      lanes_sroa_38_0_r1 <= _GEN_6 ? 8'h0 : _GEN_201 ? _GEN_179[7:0] : _GEN_180;
-      lanes_sroa_32298_0_r1 <=
-        _GEN_6 | _GEN_202 & (_GEN_198 | _GEN_199) ? 3'h0 : _GEN_200[2:0];
-      lanes_sroa_955_0_r1 <= ~_GEN_6 & (_GEN_528 | xor_r1s2 & lanes_sroa_955_0_r1);
-      lanes_sroa_29_0_r1 <= ~_GEN_6 & (_GEN_529 ? cmp_i1753_r1s2 : lanes_sroa_29_0_r1);
-      lanes_sroa_25_0_r1 <= ~_GEN_6 & (_GEN_529 | xor_r1s2__3 & lanes_sroa_25_0_r1);
+          : _GEN_527 ? {_GEN_524, lanes_sroa_949420_0_r1} : lanes_sroa_952_0_r1;
+      lanes_sroa_44_0_r1 <= _GEN_6 ? 8'h0 : _GEN_200 ? _GEN_202 : lanes_sroa_44_0_r1;
+      lanes_sroa_38_0_r1 <= _GEN_6 ? 8'h0 : _GEN_200 ? _GEN_178[7:0] : _GEN_179;
+      lanes_sroa_32297_0_r1 <=
+        _GEN_6 | _GEN_201 & (_GEN_197 | _GEN_198) ? 3'h0 : _GEN_199[2:0];
+      lanes_sroa_955_0_r1 <= ~_GEN_6 & (_GEN_527 | xor_r1s2 & lanes_sroa_955_0_r1);
+      lanes_sroa_29_0_r1 <= ~_GEN_6 & (_GEN_528 ? cmp_i1753_r1s2 : lanes_sroa_29_0_r1);
+      lanes_sroa_25_0_r1 <= ~_GEN_6 & (_GEN_528 | xor_r1s2__3 & lanes_sroa_25_0_r1);
     end
     if (_GEN_2) begin
       beat_sroa_0_1_r1s1__62 <= _GEN_11[3:0];
@@ -32655,60 +32652,60 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
     end
     if (valid1_1)
       select_r1s2__31 <=
-        v227_r1s1
+        v229_r1s1
           ? (beat_sroa_6_1_r1s1
                ? {beat_sroa_0_1_r1s1__63, beat_sroa_0_1_r1s1__62}
                : _CodeTables_0_rd)
           : 8'h0;
-    if (_GEN_478) begin
+    if (_GEN_477) begin
       lanes_sroa_22_0_r1 <=
         _GEN_6
           ? 32'h0
-          : _GEN_529 ? {_GEN_182, lanes_sroa_19297_0_r1} : lanes_sroa_22_0_r1;
-      lanes_sroa_19297_0_r1 <=
+          : _GEN_528 ? {_GEN_181, lanes_sroa_19296_0_r1} : lanes_sroa_22_0_r1;
+      lanes_sroa_19296_0_r1 <=
         _GEN_6
           ? 24'h0
-          : _GEN_193 ? {_GEN_182, lanes_sroa_19297_0_r1[23:8]} : lanes_sroa_19297_0_r1;
-      lanes_sroa_959_0_r1 <= ~_GEN_6 & (_GEN_528 ? cmp_i1753_r1s2 : lanes_sroa_959_0_r1);
-      lanes_sroa_14_0_r1 <= _GEN_6 ? 8'h0 : _GEN_193 ? _GEN_195 : lanes_sroa_14_0_r1;
-      lanes_sroa_8_0_r1 <= _GEN_6 ? 8'h0 : _GEN_193 ? _GEN_181[7:0] : _GEN_182;
+          : _GEN_192 ? {_GEN_181, lanes_sroa_19296_0_r1[23:8]} : lanes_sroa_19296_0_r1;
+      lanes_sroa_959_0_r1 <= ~_GEN_6 & (_GEN_527 ? cmp_i1753_r1s2 : lanes_sroa_959_0_r1);
+      lanes_sroa_14_0_r1 <= _GEN_6 ? 8'h0 : _GEN_192 ? _GEN_194 : lanes_sroa_14_0_r1;
+      lanes_sroa_8_0_r1 <= _GEN_6 ? 8'h0 : _GEN_192 ? _GEN_180[7:0] : _GEN_181;
       lanes_sroa_0_0_r1 <=
-        _GEN_6 | _GEN_194 & (_GEN_190 | _GEN_191) ? 3'h0 : _GEN_192[2:0];
-      tails_sroa_95_0_r1 <= _GEN_6 ? 8'h0 : _GEN_460;
-      tails_sroa_92_0_r1 <= _GEN_6 ? 8'h0 : _GEN_450;
-      tails_sroa_89_0_r1 <= _GEN_6 ? 8'h0 : _GEN_440;
-      tails_sroa_86_0_r1 <= _GEN_6 ? 8'h0 : _GEN_430;
-      tails_sroa_83_0_r1 <= _GEN_6 ? 8'h0 : _GEN_420;
-      tails_sroa_80_0_r1 <= _GEN_6 ? 8'h0 : _GEN_410;
-      tails_sroa_77_0_r1 <= _GEN_6 ? 8'h0 : _GEN_400;
-      tails_sroa_74_0_r1 <= _GEN_6 ? 8'h0 : _GEN_390;
-      tails_sroa_71_0_r1 <= _GEN_6 ? 8'h0 : _GEN_380;
-      tails_sroa_68_0_r1 <= _GEN_6 ? 8'h0 : _GEN_372;
-      tails_sroa_65_0_r1 <= _GEN_6 ? 8'h0 : _GEN_364;
-      tails_sroa_62_0_r1 <= _GEN_6 ? 8'h0 : _GEN_356;
-      tails_sroa_59_0_r1 <= _GEN_6 ? 8'h0 : _GEN_348;
-      tails_sroa_56_0_r1 <= _GEN_6 ? 8'h0 : _GEN_340;
-      tails_sroa_53_0_r1 <= _GEN_6 ? 8'h0 : _GEN_332;
-      tails_sroa_50_0_r1 <= _GEN_6 ? 8'h0 : _GEN_324;
-      tails_sroa_47_0_r1 <= _GEN_6 ? 8'h0 : _GEN_316;
-      tails_sroa_44_0_r1 <= _GEN_6 ? 8'h0 : _GEN_308;
-      tails_sroa_41_0_r1 <= _GEN_6 ? 8'h0 : _GEN_300;
-      tails_sroa_38_0_r1 <= _GEN_6 ? 8'h0 : _GEN_292;
-      tails_sroa_35_0_r1 <= _GEN_6 ? 8'h0 : _GEN_284;
-      tails_sroa_32_0_r1 <= _GEN_6 ? 8'h0 : _GEN_276;
-      tails_sroa_29_0_r1 <= _GEN_6 ? 8'h0 : _GEN_268;
-      tails_sroa_26_0_r1 <= _GEN_6 ? 8'h0 : _GEN_260;
-      tails_sroa_23_0_r1 <= _GEN_6 ? 8'h0 : _GEN_252;
-      tails_sroa_20_0_r1 <= _GEN_6 ? 8'h0 : _GEN_244;
-      tails_sroa_17_0_r1 <= _GEN_6 ? 8'h0 : _GEN_236;
-      tails_sroa_14_0_r1 <= _GEN_6 ? 8'h0 : _GEN_228;
-      tails_sroa_11_0_r1 <= _GEN_6 ? 8'h0 : _GEN_220;
-      tails_sroa_8_0_r1 <= _GEN_6 ? 8'h0 : _GEN_212;
-      tails_sroa_5_0_r1 <= _GEN_6 ? 8'h0 : _GEN_204;
-      tails_sroa_0_0_r1 <= _GEN_6 ? 8'h0 : _GEN_196;
-      places_sroa_502_0_r1 <= _GEN_6 ? 8'h0 : _GEN_461;
-      places_sroa_497_0_r1 <= _GEN_6 ? 4'h1 : _GEN_462;
-      places_sroa_492_0_r1 <= _GEN_6 ? 8'h0 : _GEN_452;
+        _GEN_6 | _GEN_193 & (_GEN_189 | _GEN_190) ? 3'h0 : _GEN_191[2:0];
+      tails_sroa_95_0_r1 <= _GEN_6 ? 8'h0 : _GEN_459;
+      tails_sroa_92_0_r1 <= _GEN_6 ? 8'h0 : _GEN_449;
+      tails_sroa_89_0_r1 <= _GEN_6 ? 8'h0 : _GEN_439;
+      tails_sroa_86_0_r1 <= _GEN_6 ? 8'h0 : _GEN_429;
+      tails_sroa_83_0_r1 <= _GEN_6 ? 8'h0 : _GEN_419;
+      tails_sroa_80_0_r1 <= _GEN_6 ? 8'h0 : _GEN_409;
+      tails_sroa_77_0_r1 <= _GEN_6 ? 8'h0 : _GEN_399;
+      tails_sroa_74_0_r1 <= _GEN_6 ? 8'h0 : _GEN_389;
+      tails_sroa_71_0_r1 <= _GEN_6 ? 8'h0 : _GEN_379;
+      tails_sroa_68_0_r1 <= _GEN_6 ? 8'h0 : _GEN_371;
+      tails_sroa_65_0_r1 <= _GEN_6 ? 8'h0 : _GEN_363;
+      tails_sroa_62_0_r1 <= _GEN_6 ? 8'h0 : _GEN_355;
+      tails_sroa_59_0_r1 <= _GEN_6 ? 8'h0 : _GEN_347;
+      tails_sroa_56_0_r1 <= _GEN_6 ? 8'h0 : _GEN_339;
+      tails_sroa_53_0_r1 <= _GEN_6 ? 8'h0 : _GEN_331;
+      tails_sroa_50_0_r1 <= _GEN_6 ? 8'h0 : _GEN_323;
+      tails_sroa_47_0_r1 <= _GEN_6 ? 8'h0 : _GEN_315;
+      tails_sroa_44_0_r1 <= _GEN_6 ? 8'h0 : _GEN_307;
+      tails_sroa_41_0_r1 <= _GEN_6 ? 8'h0 : _GEN_299;
+      tails_sroa_38_0_r1 <= _GEN_6 ? 8'h0 : _GEN_291;
+      tails_sroa_35_0_r1 <= _GEN_6 ? 8'h0 : _GEN_283;
+      tails_sroa_32_0_r1 <= _GEN_6 ? 8'h0 : _GEN_275;
+      tails_sroa_29_0_r1 <= _GEN_6 ? 8'h0 : _GEN_267;
+      tails_sroa_26_0_r1 <= _GEN_6 ? 8'h0 : _GEN_259;
+      tails_sroa_23_0_r1 <= _GEN_6 ? 8'h0 : _GEN_251;
+      tails_sroa_20_0_r1 <= _GEN_6 ? 8'h0 : _GEN_243;
+      tails_sroa_17_0_r1 <= _GEN_6 ? 8'h0 : _GEN_235;
+      tails_sroa_14_0_r1 <= _GEN_6 ? 8'h0 : _GEN_227;
+      tails_sroa_11_0_r1 <= _GEN_6 ? 8'h0 : _GEN_219;
+      tails_sroa_8_0_r1 <= _GEN_6 ? 8'h0 : _GEN_211;
+      tails_sroa_5_0_r1 <= _GEN_6 ? 8'h0 : _GEN_203;
+      tails_sroa_0_0_r1 <= _GEN_6 ? 8'h0 : _GEN_195;
+      places_sroa_502_0_r1 <= _GEN_6 ? 8'h0 : _GEN_460;
+      places_sroa_497_0_r1 <= _GEN_6 ? 4'h1 : _GEN_461;
+      places_sroa_492_0_r1 <= _GEN_6 ? 8'h0 : _GEN_451;
       places_sroa_487_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_502_0_r1;
       places_sroa_481_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_497_0_r1;
       places_sroa_475_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_492_0_r1;
@@ -32718,9 +32715,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_453_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_470_0_r1;
       places_sroa_448_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_464_0_r1;
       places_sroa_443_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_458_0_r1;
-      places_sroa_439_0_r1 <= _GEN_6 ? 8'h0 : _GEN_463;
-      places_sroa_434_0_r1 <= _GEN_6 ? 4'h1 : _GEN_464;
-      places_sroa_429_0_r1 <= _GEN_6 ? 8'h0 : _GEN_442;
+      places_sroa_439_0_r1 <= _GEN_6 ? 8'h0 : _GEN_462;
+      places_sroa_434_0_r1 <= _GEN_6 ? 4'h1 : _GEN_463;
+      places_sroa_429_0_r1 <= _GEN_6 ? 8'h0 : _GEN_441;
       places_sroa_424_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_439_0_r1;
       places_sroa_418_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_434_0_r1;
       places_sroa_412_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_429_0_r1;
@@ -32730,9 +32727,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_390_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_407_0_r1;
       places_sroa_385_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_401_0_r1;
       places_sroa_380_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_395_0_r1;
-      places_sroa_376_0_r1 <= _GEN_6 ? 8'h0 : _GEN_465;
-      places_sroa_371_0_r1 <= _GEN_6 ? 4'h1 : _GEN_466;
-      places_sroa_366_0_r1 <= _GEN_6 ? 8'h0 : _GEN_432;
+      places_sroa_376_0_r1 <= _GEN_6 ? 8'h0 : _GEN_464;
+      places_sroa_371_0_r1 <= _GEN_6 ? 4'h1 : _GEN_465;
+      places_sroa_366_0_r1 <= _GEN_6 ? 8'h0 : _GEN_431;
       places_sroa_361_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_376_0_r1;
       places_sroa_355_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_371_0_r1;
       places_sroa_349_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_366_0_r1;
@@ -32742,9 +32739,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_327_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_344_0_r1;
       places_sroa_322_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_338_0_r1;
       places_sroa_317_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_332_0_r1;
-      places_sroa_313_0_r1 <= _GEN_6 ? 8'h0 : _GEN_467;
-      places_sroa_308_0_r1 <= _GEN_6 ? 4'h1 : _GEN_468;
-      places_sroa_303_0_r1 <= _GEN_6 ? 8'h0 : _GEN_422;
+      places_sroa_313_0_r1 <= _GEN_6 ? 8'h0 : _GEN_466;
+      places_sroa_308_0_r1 <= _GEN_6 ? 4'h1 : _GEN_467;
+      places_sroa_303_0_r1 <= _GEN_6 ? 8'h0 : _GEN_421;
       places_sroa_298_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_313_0_r1;
       places_sroa_292_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_308_0_r1;
       places_sroa_286_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_303_0_r1;
@@ -32754,9 +32751,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_264_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_281_0_r1;
       places_sroa_259_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_275_0_r1;
       places_sroa_254_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_269_0_r1;
-      places_sroa_250_0_r1 <= _GEN_6 ? 8'h0 : _GEN_469;
-      places_sroa_245_0_r1 <= _GEN_6 ? 4'h1 : _GEN_470;
-      places_sroa_240_0_r1 <= _GEN_6 ? 8'h0 : _GEN_412;
+      places_sroa_250_0_r1 <= _GEN_6 ? 8'h0 : _GEN_468;
+      places_sroa_245_0_r1 <= _GEN_6 ? 4'h1 : _GEN_469;
+      places_sroa_240_0_r1 <= _GEN_6 ? 8'h0 : _GEN_411;
       places_sroa_235_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_250_0_r1;
       places_sroa_229_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_245_0_r1;
       places_sroa_223_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_240_0_r1;
@@ -32766,9 +32763,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_201_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_218_0_r1;
       places_sroa_196_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_212_0_r1;
       places_sroa_191_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_206_0_r1;
-      places_sroa_187_0_r1 <= _GEN_6 ? 8'h0 : _GEN_471;
-      places_sroa_182_0_r1 <= _GEN_6 ? 4'h1 : _GEN_472;
-      places_sroa_177_0_r1 <= _GEN_6 ? 8'h0 : _GEN_402;
+      places_sroa_187_0_r1 <= _GEN_6 ? 8'h0 : _GEN_470;
+      places_sroa_182_0_r1 <= _GEN_6 ? 4'h1 : _GEN_471;
+      places_sroa_177_0_r1 <= _GEN_6 ? 8'h0 : _GEN_401;
       places_sroa_172_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_187_0_r1;
       places_sroa_166_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_182_0_r1;
       places_sroa_160_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_177_0_r1;
@@ -32778,9 +32775,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_138_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_155_0_r1;
       places_sroa_133_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_149_0_r1;
       places_sroa_128_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_143_0_r1;
-      places_sroa_124_0_r1 <= _GEN_6 ? 8'h0 : _GEN_473;
-      places_sroa_119_0_r1 <= _GEN_6 ? 4'h1 : _GEN_474;
-      places_sroa_114_0_r1 <= _GEN_6 ? 8'h0 : _GEN_392;
+      places_sroa_124_0_r1 <= _GEN_6 ? 8'h0 : _GEN_472;
+      places_sroa_119_0_r1 <= _GEN_6 ? 4'h1 : _GEN_473;
+      places_sroa_114_0_r1 <= _GEN_6 ? 8'h0 : _GEN_391;
       places_sroa_109_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_124_0_r1;
       places_sroa_103_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_119_0_r1;
       places_sroa_97_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_114_0_r1;
@@ -32790,9 +32787,9 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_75_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_92_0_r1;
       places_sroa_70_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_86_0_r1;
       places_sroa_65_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_80_0_r1;
-      places_sroa_61_0_r1 <= _GEN_6 ? 8'h0 : _GEN_475;
-      places_sroa_56_0_r1 <= _GEN_6 ? 4'h1 : _GEN_476;
-      places_sroa_51_0_r1 <= _GEN_6 ? 8'h0 : _GEN_382;
+      places_sroa_61_0_r1 <= _GEN_6 ? 8'h0 : _GEN_474;
+      places_sroa_56_0_r1 <= _GEN_6 ? 4'h1 : _GEN_475;
+      places_sroa_51_0_r1 <= _GEN_6 ? 8'h0 : _GEN_381;
       places_sroa_46_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_61_0_r1;
       places_sroa_40_0_r1 <= _GEN_6 ? 4'h1 : places_sroa_56_0_r1;
       places_sroa_34_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_51_0_r1;
@@ -32804,138 +32801,136 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       places_sroa_0_0_r1 <= _GEN_6 ? 8'h0 : places_sroa_17_0_r1;
     end
     if (_GEN_6 | _GEN_2)
-      step_sroa_0_056_r1 <= _GEN_6 ? 12'h0 : _GEN_107;
+      step_sroa_0_055_r1 <= _GEN_6 ? 10'h0 : _GEN_107;
     if (_GEN_134) begin
-      conv3_i2106_r4 <= {_GEN_109, 2'h0};
-      shl_i2093_r4 <= {_GEN_109, 320'h0};
-      tails_sroa_95_1_r4 <= _GEN_109 ? hold_66[1:0] : 2'h0;
-      tails_sroa_92_1_r4 <= _GEN_109 ? hold_64[1:0] : 2'h0;
-      tails_sroa_89_1_r4 <= _GEN_109 ? hold_62[1:0] : 2'h0;
-      tails_sroa_86_1_r4 <= _GEN_109 ? hold_60[1:0] : 2'h0;
-      tails_sroa_83_1_r4 <= _GEN_109 ? hold_58[1:0] : 2'h0;
-      tails_sroa_80_1_r4 <= _GEN_109 ? hold_56[1:0] : 2'h0;
-      tails_sroa_77_1_r4 <= _GEN_109 ? hold_54[1:0] : 2'h0;
-      tails_sroa_74_1_r4 <= _GEN_109 ? hold_52[1:0] : 2'h0;
-      tails_sroa_71_1_r4 <= _GEN_109 ? hold_50[1:0] : 2'h0;
-      tails_sroa_68_1_r4 <= _GEN_109 ? hold_48[1:0] : 2'h0;
-      tails_sroa_65_1_r4 <= _GEN_109 ? hold_46[1:0] : 2'h0;
-      tails_sroa_62_1_r4 <= _GEN_109 ? hold_44[1:0] : 2'h0;
-      tails_sroa_59_1_r4 <= _GEN_109 ? hold_42[1:0] : 2'h0;
-      tails_sroa_56_1_r4 <= _GEN_109 ? hold_40[1:0] : 2'h0;
-      tails_sroa_53_1_r4 <= _GEN_109 ? hold_38[1:0] : 2'h0;
-      tails_sroa_50_1_r4 <= _GEN_109 ? hold_36[1:0] : 2'h0;
-      tails_sroa_47_1_r4 <= _GEN_109 ? hold_34[1:0] : 2'h0;
-      tails_sroa_44_1_r4 <= _GEN_109 ? hold_32[1:0] : 2'h0;
-      tails_sroa_41_1_r4 <= _GEN_109 ? hold_30[1:0] : 2'h0;
-      tails_sroa_38_1_r4 <= _GEN_109 ? hold_28[1:0] : 2'h0;
-      tails_sroa_35_1_r4 <= _GEN_109 ? hold_26[1:0] : 2'h0;
-      tails_sroa_32_1_r4 <= _GEN_109 ? hold_24[1:0] : 2'h0;
-      tails_sroa_29_1_r4 <= _GEN_109 ? hold_22[1:0] : 2'h0;
-      tails_sroa_26_1_r4 <= _GEN_109 ? hold_20[1:0] : 2'h0;
-      tails_sroa_23_1_r4 <= _GEN_109 ? hold_18[1:0] : 2'h0;
-      tails_sroa_20_1_r4 <= _GEN_109 ? hold_16[1:0] : 2'h0;
-      tails_sroa_17_1_r4 <= _GEN_109 ? hold_14[1:0] : 2'h0;
-      tails_sroa_14_1_r4 <= _GEN_109 ? hold_12[1:0] : 2'h0;
-      tails_sroa_11_1_r4 <= _GEN_109 ? hold_10[1:0] : 2'h0;
-      tails_sroa_8_1_r4 <= _GEN_109 ? hold_8[1:0] : 2'h0;
-      tails_sroa_5_1_r4 <= _GEN_109 ? hold_6[1:0] : 2'h0;
-      tails_sroa_0_2_r4 <= _GEN_109 ? hold_4[1:0] : 2'h0;
+      tails_sroa_95_1_r4 <= _GEN_109 ? hold_68[1:0] : 2'h0;
+      tails_sroa_92_1_r4 <= _GEN_109 ? hold_66[1:0] : 2'h0;
+      tails_sroa_89_1_r4 <= _GEN_109 ? hold_64[1:0] : 2'h0;
+      tails_sroa_86_1_r4 <= _GEN_109 ? hold_62[1:0] : 2'h0;
+      tails_sroa_83_1_r4 <= _GEN_109 ? hold_60[1:0] : 2'h0;
+      tails_sroa_80_1_r4 <= _GEN_109 ? hold_58[1:0] : 2'h0;
+      tails_sroa_77_1_r4 <= _GEN_109 ? hold_56[1:0] : 2'h0;
+      tails_sroa_74_1_r4 <= _GEN_109 ? hold_54[1:0] : 2'h0;
+      tails_sroa_71_1_r4 <= _GEN_109 ? hold_52[1:0] : 2'h0;
+      tails_sroa_68_1_r4 <= _GEN_109 ? hold_50[1:0] : 2'h0;
+      tails_sroa_65_1_r4 <= _GEN_109 ? hold_48[1:0] : 2'h0;
+      tails_sroa_62_1_r4 <= _GEN_109 ? hold_46[1:0] : 2'h0;
+      tails_sroa_59_1_r4 <= _GEN_109 ? hold_44[1:0] : 2'h0;
+      tails_sroa_56_1_r4 <= _GEN_109 ? hold_42[1:0] : 2'h0;
+      tails_sroa_53_1_r4 <= _GEN_109 ? hold_40[1:0] : 2'h0;
+      tails_sroa_50_1_r4 <= _GEN_109 ? hold_38[1:0] : 2'h0;
+      tails_sroa_47_1_r4 <= _GEN_109 ? hold_36[1:0] : 2'h0;
+      tails_sroa_44_1_r4 <= _GEN_109 ? hold_34[1:0] : 2'h0;
+      tails_sroa_41_1_r4 <= _GEN_109 ? hold_32[1:0] : 2'h0;
+      tails_sroa_38_1_r4 <= _GEN_109 ? hold_30[1:0] : 2'h0;
+      tails_sroa_35_1_r4 <= _GEN_109 ? hold_28[1:0] : 2'h0;
+      tails_sroa_32_1_r4 <= _GEN_109 ? hold_26[1:0] : 2'h0;
+      tails_sroa_29_1_r4 <= _GEN_109 ? hold_24[1:0] : 2'h0;
+      tails_sroa_26_1_r4 <= _GEN_109 ? hold_22[1:0] : 2'h0;
+      tails_sroa_23_1_r4 <= _GEN_109 ? hold_20[1:0] : 2'h0;
+      tails_sroa_20_1_r4 <= _GEN_109 ? hold_18[1:0] : 2'h0;
+      tails_sroa_17_1_r4 <= _GEN_109 ? hold_16[1:0] : 2'h0;
+      tails_sroa_14_1_r4 <= _GEN_109 ? hold_14[1:0] : 2'h0;
+      tails_sroa_11_1_r4 <= _GEN_109 ? hold_12[1:0] : 2'h0;
+      tails_sroa_8_1_r4 <= _GEN_109 ? hold_10[1:0] : 2'h0;
+      tails_sroa_5_1_r4 <= _GEN_109 ? hold_8[1:0] : 2'h0;
+      tails_sroa_0_2_r4 <= _GEN_109 ? hold_6[1:0] : 2'h0;
       places_sroa_502_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_7 : 8'h0;
-      places_sroa_497_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_7[3:0] : _GEN_183;
-      places_sroa_492_1_r4 <= _GEN_109 ? hold_65 : 8'h0;
+      places_sroa_497_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_7[3:0] : _GEN_182;
+      places_sroa_492_1_r4 <= _GEN_109 ? hold_67 : 8'h0;
       places_sroa_487_3_r4 <= _GEN_109 ? hold_places_sroa_502_0 : 8'h0;
-      places_sroa_481_3_r4 <= _GEN_109 ? hold_places_sroa_497_0[3:0] : _GEN_183;
-      places_sroa_475_3_r4 <= _GEN_109 ? hold_49 : 8'h0;
+      places_sroa_481_3_r4 <= _GEN_109 ? hold_places_sroa_497_0[3:0] : _GEN_182;
+      places_sroa_475_3_r4 <= _GEN_109 ? hold_51 : 8'h0;
       places_sroa_470_3_r4 <= _GEN_109 ? hold_places_sroa_487_0 : 8'h0;
-      places_sroa_464_3_r4 <= _GEN_109 ? hold_places_sroa_481_0[3:0] : _GEN_183;
-      places_sroa_458_3_r4 <= _GEN_109 ? hold_33 : 8'h0;
+      places_sroa_464_3_r4 <= _GEN_109 ? hold_places_sroa_481_0[3:0] : _GEN_182;
+      places_sroa_458_3_r4 <= _GEN_109 ? hold_35 : 8'h0;
       places_sroa_453_3_r4 <= _GEN_109 ? hold_places_sroa_470_0 : 8'h0;
-      places_sroa_448_1_r4 <= _GEN_109 ? hold_places_sroa_464_0[3:0] : _GEN_183;
-      places_sroa_443_1_r4 <= _GEN_109 ? hold_17 : 8'h0;
+      places_sroa_448_1_r4 <= _GEN_109 ? hold_places_sroa_464_0[3:0] : _GEN_182;
+      places_sroa_443_1_r4 <= _GEN_109 ? hold_19 : 8'h0;
       places_sroa_439_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_6 : 8'h0;
-      places_sroa_434_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_6[3:0] : _GEN_183;
-      places_sroa_429_1_r4 <= _GEN_109 ? hold_63 : 8'h0;
+      places_sroa_434_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_6[3:0] : _GEN_182;
+      places_sroa_429_1_r4 <= _GEN_109 ? hold_65 : 8'h0;
       places_sroa_424_3_r4 <= _GEN_109 ? hold_places_sroa_439_0 : 8'h0;
-      places_sroa_418_3_r4 <= _GEN_109 ? hold_places_sroa_434_0[3:0] : _GEN_183;
-      places_sroa_412_3_r4 <= _GEN_109 ? hold_47 : 8'h0;
+      places_sroa_418_3_r4 <= _GEN_109 ? hold_places_sroa_434_0[3:0] : _GEN_182;
+      places_sroa_412_3_r4 <= _GEN_109 ? hold_49 : 8'h0;
       places_sroa_407_3_r4 <= _GEN_109 ? hold_places_sroa_424_0 : 8'h0;
-      places_sroa_401_3_r4 <= _GEN_109 ? hold_places_sroa_418_0[3:0] : _GEN_183;
-      places_sroa_395_3_r4 <= _GEN_109 ? hold_31 : 8'h0;
+      places_sroa_401_3_r4 <= _GEN_109 ? hold_places_sroa_418_0[3:0] : _GEN_182;
+      places_sroa_395_3_r4 <= _GEN_109 ? hold_33 : 8'h0;
       places_sroa_390_3_r4 <= _GEN_109 ? hold_places_sroa_407_0 : 8'h0;
-      places_sroa_385_1_r4 <= _GEN_109 ? hold_places_sroa_401_0[3:0] : _GEN_183;
-      places_sroa_380_1_r4 <= _GEN_109 ? hold_15 : 8'h0;
+      places_sroa_385_1_r4 <= _GEN_109 ? hold_places_sroa_401_0[3:0] : _GEN_182;
+      places_sroa_380_1_r4 <= _GEN_109 ? hold_17 : 8'h0;
       places_sroa_376_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_5 : 8'h0;
-      places_sroa_371_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_5[3:0] : _GEN_183;
-      places_sroa_366_1_r4 <= _GEN_109 ? hold_61 : 8'h0;
+      places_sroa_371_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_5[3:0] : _GEN_182;
+      places_sroa_366_1_r4 <= _GEN_109 ? hold_63 : 8'h0;
       places_sroa_361_3_r4 <= _GEN_109 ? hold_places_sroa_376_0 : 8'h0;
-      places_sroa_355_3_r4 <= _GEN_109 ? hold_places_sroa_371_0[3:0] : _GEN_183;
-      places_sroa_349_3_r4 <= _GEN_109 ? hold_45 : 8'h0;
+      places_sroa_355_3_r4 <= _GEN_109 ? hold_places_sroa_371_0[3:0] : _GEN_182;
+      places_sroa_349_3_r4 <= _GEN_109 ? hold_47 : 8'h0;
       places_sroa_344_3_r4 <= _GEN_109 ? hold_places_sroa_361_0 : 8'h0;
-      places_sroa_338_3_r4 <= _GEN_109 ? hold_places_sroa_355_0[3:0] : _GEN_183;
-      places_sroa_332_3_r4 <= _GEN_109 ? hold_29 : 8'h0;
+      places_sroa_338_3_r4 <= _GEN_109 ? hold_places_sroa_355_0[3:0] : _GEN_182;
+      places_sroa_332_3_r4 <= _GEN_109 ? hold_31 : 8'h0;
       places_sroa_327_3_r4 <= _GEN_109 ? hold_places_sroa_344_0 : 8'h0;
-      places_sroa_322_1_r4 <= _GEN_109 ? hold_places_sroa_338_0[3:0] : _GEN_183;
-      places_sroa_317_1_r4 <= _GEN_109 ? hold_13 : 8'h0;
+      places_sroa_322_1_r4 <= _GEN_109 ? hold_places_sroa_338_0[3:0] : _GEN_182;
+      places_sroa_317_1_r4 <= _GEN_109 ? hold_15 : 8'h0;
       places_sroa_313_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_4 : 8'h0;
-      places_sroa_308_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_4[3:0] : _GEN_183;
-      places_sroa_303_1_r4 <= _GEN_109 ? hold_59 : 8'h0;
+      places_sroa_308_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_4[3:0] : _GEN_182;
+      places_sroa_303_1_r4 <= _GEN_109 ? hold_61 : 8'h0;
       places_sroa_298_3_r4 <= _GEN_109 ? hold_places_sroa_313_0 : 8'h0;
-      places_sroa_292_3_r4 <= _GEN_109 ? hold_places_sroa_308_0[3:0] : _GEN_183;
-      places_sroa_286_3_r4 <= _GEN_109 ? hold_43 : 8'h0;
+      places_sroa_292_3_r4 <= _GEN_109 ? hold_places_sroa_308_0[3:0] : _GEN_182;
+      places_sroa_286_3_r4 <= _GEN_109 ? hold_45 : 8'h0;
       places_sroa_281_3_r4 <= _GEN_109 ? hold_places_sroa_298_0 : 8'h0;
-      places_sroa_275_3_r4 <= _GEN_109 ? hold_places_sroa_292_0[3:0] : _GEN_183;
-      places_sroa_269_3_r4 <= _GEN_109 ? hold_27 : 8'h0;
+      places_sroa_275_3_r4 <= _GEN_109 ? hold_places_sroa_292_0[3:0] : _GEN_182;
+      places_sroa_269_3_r4 <= _GEN_109 ? hold_29 : 8'h0;
       places_sroa_264_3_r4 <= _GEN_109 ? hold_places_sroa_281_0 : 8'h0;
-      places_sroa_259_1_r4 <= _GEN_109 ? hold_places_sroa_275_0[3:0] : _GEN_183;
-      places_sroa_254_1_r4 <= _GEN_109 ? hold_11 : 8'h0;
+      places_sroa_259_1_r4 <= _GEN_109 ? hold_places_sroa_275_0[3:0] : _GEN_182;
+      places_sroa_254_1_r4 <= _GEN_109 ? hold_13 : 8'h0;
       places_sroa_250_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_3 : 8'h0;
-      places_sroa_245_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_3[3:0] : _GEN_183;
-      places_sroa_240_1_r4 <= _GEN_109 ? hold_57 : 8'h0;
+      places_sroa_245_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_3[3:0] : _GEN_182;
+      places_sroa_240_1_r4 <= _GEN_109 ? hold_59 : 8'h0;
       places_sroa_235_3_r4 <= _GEN_109 ? hold_places_sroa_250_0 : 8'h0;
-      places_sroa_229_3_r4 <= _GEN_109 ? hold_places_sroa_245_0[3:0] : _GEN_183;
-      places_sroa_223_3_r4 <= _GEN_109 ? hold_41 : 8'h0;
+      places_sroa_229_3_r4 <= _GEN_109 ? hold_places_sroa_245_0[3:0] : _GEN_182;
+      places_sroa_223_3_r4 <= _GEN_109 ? hold_43 : 8'h0;
       places_sroa_218_3_r4 <= _GEN_109 ? hold_places_sroa_235_0 : 8'h0;
-      places_sroa_212_3_r4 <= _GEN_109 ? hold_places_sroa_229_0[3:0] : _GEN_183;
-      places_sroa_206_3_r4 <= _GEN_109 ? hold_25 : 8'h0;
+      places_sroa_212_3_r4 <= _GEN_109 ? hold_places_sroa_229_0[3:0] : _GEN_182;
+      places_sroa_206_3_r4 <= _GEN_109 ? hold_27 : 8'h0;
       places_sroa_201_3_r4 <= _GEN_109 ? hold_places_sroa_218_0 : 8'h0;
-      places_sroa_196_1_r4 <= _GEN_109 ? hold_places_sroa_212_0[3:0] : _GEN_183;
-      places_sroa_191_1_r4 <= _GEN_109 ? hold_9 : 8'h0;
+      places_sroa_196_1_r4 <= _GEN_109 ? hold_places_sroa_212_0[3:0] : _GEN_182;
+      places_sroa_191_1_r4 <= _GEN_109 ? hold_11 : 8'h0;
       places_sroa_187_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_2 : 8'h0;
-      places_sroa_182_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_2[3:0] : _GEN_183;
-      places_sroa_177_1_r4 <= _GEN_109 ? hold_55 : 8'h0;
+      places_sroa_182_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_2[3:0] : _GEN_182;
+      places_sroa_177_1_r4 <= _GEN_109 ? hold_57 : 8'h0;
       places_sroa_172_3_r4 <= _GEN_109 ? hold_places_sroa_187_0 : 8'h0;
-      places_sroa_166_3_r4 <= _GEN_109 ? hold_places_sroa_182_0[3:0] : _GEN_183;
-      places_sroa_160_3_r4 <= _GEN_109 ? hold_39 : 8'h0;
+      places_sroa_166_3_r4 <= _GEN_109 ? hold_places_sroa_182_0[3:0] : _GEN_182;
+      places_sroa_160_3_r4 <= _GEN_109 ? hold_41 : 8'h0;
       places_sroa_155_3_r4 <= _GEN_109 ? hold_places_sroa_172_0 : 8'h0;
-      places_sroa_149_3_r4 <= _GEN_109 ? hold_places_sroa_166_0[3:0] : _GEN_183;
-      places_sroa_143_3_r4 <= _GEN_109 ? hold_23 : 8'h0;
+      places_sroa_149_3_r4 <= _GEN_109 ? hold_places_sroa_166_0[3:0] : _GEN_182;
+      places_sroa_143_3_r4 <= _GEN_109 ? hold_25 : 8'h0;
       places_sroa_138_3_r4 <= _GEN_109 ? hold_places_sroa_155_0 : 8'h0;
-      places_sroa_133_1_r4 <= _GEN_109 ? hold_places_sroa_149_0[3:0] : _GEN_183;
-      places_sroa_128_1_r4 <= _GEN_109 ? hold_7 : 8'h0;
+      places_sroa_133_1_r4 <= _GEN_109 ? hold_places_sroa_149_0[3:0] : _GEN_182;
+      places_sroa_128_1_r4 <= _GEN_109 ? hold_9 : 8'h0;
       places_sroa_124_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v_1 : 8'h0;
-      places_sroa_119_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_1[3:0] : _GEN_183;
-      places_sroa_114_1_r4 <= _GEN_109 ? hold_53 : 8'h0;
+      places_sroa_119_1_r4 <= _GEN_109 ? hold_place_sroa_8_0_1[3:0] : _GEN_182;
+      places_sroa_114_1_r4 <= _GEN_109 ? hold_55 : 8'h0;
       places_sroa_109_3_r4 <= _GEN_109 ? hold_places_sroa_124_0 : 8'h0;
-      places_sroa_103_3_r4 <= _GEN_109 ? hold_places_sroa_119_0[3:0] : _GEN_183;
-      places_sroa_97_3_r4 <= _GEN_109 ? hold_37 : 8'h0;
+      places_sroa_103_3_r4 <= _GEN_109 ? hold_places_sroa_119_0[3:0] : _GEN_182;
+      places_sroa_97_3_r4 <= _GEN_109 ? hold_39 : 8'h0;
       places_sroa_92_3_r4 <= _GEN_109 ? hold_places_sroa_109_0 : 8'h0;
-      places_sroa_86_3_r4 <= _GEN_109 ? hold_places_sroa_103_0[3:0] : _GEN_183;
-      places_sroa_80_3_r4 <= _GEN_109 ? hold_21 : 8'h0;
+      places_sroa_86_3_r4 <= _GEN_109 ? hold_places_sroa_103_0[3:0] : _GEN_182;
+      places_sroa_80_3_r4 <= _GEN_109 ? hold_23 : 8'h0;
       places_sroa_75_3_r4 <= _GEN_109 ? hold_places_sroa_92_0 : 8'h0;
-      places_sroa_70_1_r4 <= _GEN_109 ? hold_places_sroa_86_0[3:0] : _GEN_183;
-      places_sroa_65_1_r4 <= _GEN_109 ? hold_5 : 8'h0;
+      places_sroa_70_1_r4 <= _GEN_109 ? hold_places_sroa_86_0[3:0] : _GEN_182;
+      places_sroa_65_1_r4 <= _GEN_109 ? hold_7 : 8'h0;
       places_sroa_61_1_r4 <= _GEN_109 ? hold_place_sroa_15_0_v : 8'h0;
-      places_sroa_56_1_r4 <= _GEN_109 ? hold_place_sroa_8_0[3:0] : _GEN_183;
-      places_sroa_51_1_r4 <= _GEN_109 ? hold_51 : 8'h0;
+      places_sroa_56_1_r4 <= _GEN_109 ? hold_place_sroa_8_0[3:0] : _GEN_182;
+      places_sroa_51_1_r4 <= _GEN_109 ? hold_53 : 8'h0;
       places_sroa_46_3_r4 <= _GEN_109 ? hold_places_sroa_61_0 : 8'h0;
-      places_sroa_40_3_r4 <= _GEN_109 ? hold_places_sroa_56_0[3:0] : _GEN_183;
-      places_sroa_34_3_r4 <= _GEN_109 ? hold_35 : 8'h0;
+      places_sroa_40_3_r4 <= _GEN_109 ? hold_places_sroa_56_0[3:0] : _GEN_182;
+      places_sroa_34_3_r4 <= _GEN_109 ? hold_37 : 8'h0;
       places_sroa_29_3_r4 <= _GEN_109 ? hold_places_sroa_46_0 : 8'h0;
-      places_sroa_23_3_r4 <= _GEN_109 ? hold_places_sroa_40_0[3:0] : _GEN_183;
-      places_sroa_17_3_r4 <= _GEN_109 ? hold_19 : 8'h0;
+      places_sroa_23_3_r4 <= _GEN_109 ? hold_places_sroa_40_0[3:0] : _GEN_182;
+      places_sroa_17_3_r4 <= _GEN_109 ? hold_21 : 8'h0;
       places_sroa_12_3_r4 <= _GEN_109 ? hold_places_sroa_29_0 : 8'h0;
-      places_sroa_7_1_r4 <= _GEN_109 ? hold_places_sroa_23_0[3:0] : _GEN_183;
-      places_sroa_0_1_r4 <= _GEN_109 ? hold_3 : 8'h0;
+      places_sroa_7_1_r4 <= _GEN_109 ? hold_places_sroa_23_0[3:0] : _GEN_182;
+      places_sroa_0_1_r4 <= _GEN_109 ? hold_5 : 8'h0;
     end
     if (_GEN_112 | _GEN_1) begin
       places_sroa_487_2_r5 <=
@@ -33034,16 +33029,16 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
         _GEN_112
           ? hold_places_sroa_12_3
           : _GEN_130 ? places_sroa_12_2_r5 : places_sroa_29_2_r5;
-      turn253_sroa_0_067_r5 <= _GEN_112 ? 3'h0 : _GEN_131;
-      row255_sroa_0_066_r5 <= _GEN_112 | ~_GEN_130 ? 8'h0 : row255_sroa_0_066_r5 + 8'h1;
+      turn253_sroa_0_066_r5 <= _GEN_112 ? 3'h0 : _GEN_131;
+      row255_sroa_0_065_r5 <= _GEN_112 | ~_GEN_130 ? 8'h0 : row255_sroa_0_065_r5 + 8'h1;
     end
   end // always_ff @(posedge)
-  wire         _GEN_530 = _GEN_111 & exit4_0 | _GEN_132;
+  wire         _GEN_529 = _GEN_111 & exit4_0 | _GEN_132;
   reg          started;
-  wire         _GEN_531 = _GEN_15 & ~_GEN_16;
-  wire         _GEN_532 = ~_GEN_18 & ~_GEN_19;
-  wire         _GEN_533 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
-  wire         _GEN_534 = _GEN_533 & exit1_32;
+  wire         _GEN_530 = _GEN_15 & ~_GEN_16;
+  wire         _GEN_531 = ~_GEN_18 & ~_GEN_19;
+  wire         _GEN_532 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
+  wire         _GEN_533 = _GEN_532 & exit1_32;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -33070,17 +33065,17 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
       valid1_2 <= valid1_1;
       valid1_0 <=
         _GEN_6 | valid1_0
-        & ~(_GEN_2 & (_GEN_531 & _GEN_532 | _GEN_532 & _GEN_106 & _GEN_531 | _GEN_108));
-      active1 <= _GEN_6 | active1 & ~_GEN_533;
-      valid2_0 <= _GEN_534;
-      active2 <= _GEN_534 | active2 & ~_GEN_109;
+        & ~(_GEN_2 & (_GEN_530 & _GEN_531 | _GEN_531 & _GEN_106 & _GEN_530 | _GEN_108));
+      active1 <= _GEN_6 | active1 & ~_GEN_532;
+      valid2_0 <= _GEN_533;
+      active2 <= _GEN_533 | active2 & ~_GEN_109;
       valid4_0 <= _GEN_134 | valid4_0 & ~_GEN_110;
       active4 <= _GEN_134 | active4 & ~_GEN_111;
       valid5_1 <= _GEN_1 | valid5_1 & ~_GEN_0;
       valid5_0 <= _GEN_112 | valid5_0 & ~(_GEN_1 & hold_conv3_i2106 == {1'h0, _GEN_131});
       active5 <= _GEN_112 | active5 & ~_GEN_132;
-      valid6_0 <= _GEN_530;
-      active6 <= _GEN_530 | active6 & ~_GEN_133;
+      valid6_0 <= _GEN_529;
+      active6 <= _GEN_529 | active6 & ~_GEN_133;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
@@ -34373,168 +34368,167 @@ module kv_compress_code_lanes_speckv_Design_speckv_CodeTables(
   assign page_waits = valid1_0 & _GEN_8 & ~page_empty_n;
   assign lengths_write = _GEN_110;
   assign lengths_din =
-    shl_i2093_r4
-    | {1'h0,
-       places_sroa_492_1_r4
-         | {6'h0,
-            places_sroa_497_1_r4[2] | places_sroa_497_1_r4[3],
-            places_sroa_497_1_r4[1] | places_sroa_497_1_r4[3]},
-       tails_sroa_95_1_r4,
-       places_sroa_429_1_r4
-         | {6'h0,
-            places_sroa_434_1_r4[2] | places_sroa_434_1_r4[3],
-            places_sroa_434_1_r4[1] | places_sroa_434_1_r4[3]},
-       tails_sroa_92_1_r4,
-       places_sroa_366_1_r4
-         | {6'h0,
-            places_sroa_371_1_r4[2] | places_sroa_371_1_r4[3],
-            places_sroa_371_1_r4[1] | places_sroa_371_1_r4[3]},
-       tails_sroa_89_1_r4,
-       places_sroa_303_1_r4
-         | {6'h0,
-            places_sroa_308_1_r4[2] | places_sroa_308_1_r4[3],
-            places_sroa_308_1_r4[1] | places_sroa_308_1_r4[3]},
-       tails_sroa_86_1_r4,
-       places_sroa_240_1_r4
-         | {6'h0,
-            places_sroa_245_1_r4[2] | places_sroa_245_1_r4[3],
-            places_sroa_245_1_r4[1] | places_sroa_245_1_r4[3]},
-       tails_sroa_83_1_r4,
-       places_sroa_177_1_r4
-         | {6'h0,
-            places_sroa_182_1_r4[2] | places_sroa_182_1_r4[3],
-            places_sroa_182_1_r4[1] | places_sroa_182_1_r4[3]},
-       tails_sroa_80_1_r4,
-       places_sroa_114_1_r4
-         | {6'h0,
-            places_sroa_119_1_r4[2] | places_sroa_119_1_r4[3],
-            places_sroa_119_1_r4[1] | places_sroa_119_1_r4[3]},
-       tails_sroa_77_1_r4,
-       places_sroa_51_1_r4
-         | {6'h0,
-            places_sroa_56_1_r4[2] | places_sroa_56_1_r4[3],
-            places_sroa_56_1_r4[1] | places_sroa_56_1_r4[3]},
-       tails_sroa_74_1_r4,
-       places_sroa_475_3_r4
-         | {6'h0,
-            places_sroa_481_3_r4[2] | places_sroa_481_3_r4[3],
-            places_sroa_481_3_r4[1] | places_sroa_481_3_r4[3]},
-       tails_sroa_71_1_r4,
-       places_sroa_412_3_r4
-         | {6'h0,
-            places_sroa_418_3_r4[2] | places_sroa_418_3_r4[3],
-            places_sroa_418_3_r4[1] | places_sroa_418_3_r4[3]},
-       tails_sroa_68_1_r4,
-       places_sroa_349_3_r4
-         | {6'h0,
-            places_sroa_355_3_r4[2] | places_sroa_355_3_r4[3],
-            places_sroa_355_3_r4[1] | places_sroa_355_3_r4[3]},
-       tails_sroa_65_1_r4,
-       places_sroa_286_3_r4
-         | {6'h0,
-            places_sroa_292_3_r4[2] | places_sroa_292_3_r4[3],
-            places_sroa_292_3_r4[1] | places_sroa_292_3_r4[3]},
-       tails_sroa_62_1_r4,
-       places_sroa_223_3_r4
-         | {6'h0,
-            places_sroa_229_3_r4[2] | places_sroa_229_3_r4[3],
-            places_sroa_229_3_r4[1] | places_sroa_229_3_r4[3]},
-       tails_sroa_59_1_r4,
-       places_sroa_160_3_r4
-         | {6'h0,
-            places_sroa_166_3_r4[2] | places_sroa_166_3_r4[3],
-            places_sroa_166_3_r4[1] | places_sroa_166_3_r4[3]},
-       tails_sroa_56_1_r4,
-       places_sroa_97_3_r4
-         | {6'h0,
-            places_sroa_103_3_r4[2] | places_sroa_103_3_r4[3],
-            places_sroa_103_3_r4[1] | places_sroa_103_3_r4[3]},
-       tails_sroa_53_1_r4,
-       places_sroa_34_3_r4
-         | {6'h0,
-            places_sroa_40_3_r4[2] | places_sroa_40_3_r4[3],
-            places_sroa_40_3_r4[1] | places_sroa_40_3_r4[3]},
-       tails_sroa_50_1_r4,
-       places_sroa_458_3_r4
-         | {6'h0,
-            places_sroa_464_3_r4[2] | places_sroa_464_3_r4[3],
-            places_sroa_464_3_r4[1] | places_sroa_464_3_r4[3]},
-       tails_sroa_47_1_r4,
-       places_sroa_395_3_r4
-         | {6'h0,
-            places_sroa_401_3_r4[2] | places_sroa_401_3_r4[3],
-            places_sroa_401_3_r4[1] | places_sroa_401_3_r4[3]},
-       tails_sroa_44_1_r4,
-       places_sroa_332_3_r4
-         | {6'h0,
-            places_sroa_338_3_r4[2] | places_sroa_338_3_r4[3],
-            places_sroa_338_3_r4[1] | places_sroa_338_3_r4[3]},
-       tails_sroa_41_1_r4,
-       places_sroa_269_3_r4
-         | {6'h0,
-            places_sroa_275_3_r4[2] | places_sroa_275_3_r4[3],
-            places_sroa_275_3_r4[1] | places_sroa_275_3_r4[3]},
-       tails_sroa_38_1_r4,
-       places_sroa_206_3_r4
-         | {6'h0,
-            places_sroa_212_3_r4[2] | places_sroa_212_3_r4[3],
-            places_sroa_212_3_r4[1] | places_sroa_212_3_r4[3]},
-       tails_sroa_35_1_r4,
-       places_sroa_143_3_r4
-         | {6'h0,
-            places_sroa_149_3_r4[2] | places_sroa_149_3_r4[3],
-            places_sroa_149_3_r4[1] | places_sroa_149_3_r4[3]},
-       tails_sroa_32_1_r4,
-       places_sroa_80_3_r4
-         | {6'h0,
-            places_sroa_86_3_r4[2] | places_sroa_86_3_r4[3],
-            places_sroa_86_3_r4[1] | places_sroa_86_3_r4[3]},
-       tails_sroa_29_1_r4,
-       places_sroa_17_3_r4
-         | {6'h0,
-            places_sroa_23_3_r4[2] | places_sroa_23_3_r4[3],
-            places_sroa_23_3_r4[1] | places_sroa_23_3_r4[3]},
-       tails_sroa_26_1_r4,
-       places_sroa_443_1_r4
-         | {6'h0,
-            places_sroa_448_1_r4[2] | places_sroa_448_1_r4[3],
-            places_sroa_448_1_r4[1] | places_sroa_448_1_r4[3]},
-       tails_sroa_23_1_r4,
-       places_sroa_380_1_r4
-         | {6'h0,
-            places_sroa_385_1_r4[2] | places_sroa_385_1_r4[3],
-            places_sroa_385_1_r4[1] | places_sroa_385_1_r4[3]},
-       tails_sroa_20_1_r4,
-       places_sroa_317_1_r4
-         | {6'h0,
-            places_sroa_322_1_r4[2] | places_sroa_322_1_r4[3],
-            places_sroa_322_1_r4[1] | places_sroa_322_1_r4[3]},
-       tails_sroa_17_1_r4,
-       places_sroa_254_1_r4
-         | {6'h0,
-            places_sroa_259_1_r4[2] | places_sroa_259_1_r4[3],
-            places_sroa_259_1_r4[1] | places_sroa_259_1_r4[3]},
-       tails_sroa_14_1_r4,
-       places_sroa_191_1_r4
-         | {6'h0,
-            places_sroa_196_1_r4[2] | places_sroa_196_1_r4[3],
-            places_sroa_196_1_r4[1] | places_sroa_196_1_r4[3]},
-       tails_sroa_11_1_r4,
-       places_sroa_128_1_r4
-         | {6'h0,
-            places_sroa_133_1_r4[2] | places_sroa_133_1_r4[3],
-            places_sroa_133_1_r4[1] | places_sroa_133_1_r4[3]},
-       tails_sroa_8_1_r4,
-       places_sroa_65_1_r4
-         | {6'h0,
-            places_sroa_70_1_r4[2] | places_sroa_70_1_r4[3],
-            places_sroa_70_1_r4[1] | places_sroa_70_1_r4[3]},
-       tails_sroa_5_1_r4,
-       places_sroa_0_1_r4
-         | {6'h0,
-            places_sroa_7_1_r4[2] | places_sroa_7_1_r4[3],
-            places_sroa_7_1_r4[1] | places_sroa_7_1_r4[3]},
-       tails_sroa_0_2_r4};
+    {~hold_cmp_i122_not,
+     places_sroa_492_1_r4
+       | {6'h0,
+          places_sroa_497_1_r4[2] | places_sroa_497_1_r4[3],
+          places_sroa_497_1_r4[1] | places_sroa_497_1_r4[3]},
+     tails_sroa_95_1_r4,
+     places_sroa_429_1_r4
+       | {6'h0,
+          places_sroa_434_1_r4[2] | places_sroa_434_1_r4[3],
+          places_sroa_434_1_r4[1] | places_sroa_434_1_r4[3]},
+     tails_sroa_92_1_r4,
+     places_sroa_366_1_r4
+       | {6'h0,
+          places_sroa_371_1_r4[2] | places_sroa_371_1_r4[3],
+          places_sroa_371_1_r4[1] | places_sroa_371_1_r4[3]},
+     tails_sroa_89_1_r4,
+     places_sroa_303_1_r4
+       | {6'h0,
+          places_sroa_308_1_r4[2] | places_sroa_308_1_r4[3],
+          places_sroa_308_1_r4[1] | places_sroa_308_1_r4[3]},
+     tails_sroa_86_1_r4,
+     places_sroa_240_1_r4
+       | {6'h0,
+          places_sroa_245_1_r4[2] | places_sroa_245_1_r4[3],
+          places_sroa_245_1_r4[1] | places_sroa_245_1_r4[3]},
+     tails_sroa_83_1_r4,
+     places_sroa_177_1_r4
+       | {6'h0,
+          places_sroa_182_1_r4[2] | places_sroa_182_1_r4[3],
+          places_sroa_182_1_r4[1] | places_sroa_182_1_r4[3]},
+     tails_sroa_80_1_r4,
+     places_sroa_114_1_r4
+       | {6'h0,
+          places_sroa_119_1_r4[2] | places_sroa_119_1_r4[3],
+          places_sroa_119_1_r4[1] | places_sroa_119_1_r4[3]},
+     tails_sroa_77_1_r4,
+     places_sroa_51_1_r4
+       | {6'h0,
+          places_sroa_56_1_r4[2] | places_sroa_56_1_r4[3],
+          places_sroa_56_1_r4[1] | places_sroa_56_1_r4[3]},
+     tails_sroa_74_1_r4,
+     places_sroa_475_3_r4
+       | {6'h0,
+          places_sroa_481_3_r4[2] | places_sroa_481_3_r4[3],
+          places_sroa_481_3_r4[1] | places_sroa_481_3_r4[3]},
+     tails_sroa_71_1_r4,
+     places_sroa_412_3_r4
+       | {6'h0,
+          places_sroa_418_3_r4[2] | places_sroa_418_3_r4[3],
+          places_sroa_418_3_r4[1] | places_sroa_418_3_r4[3]},
+     tails_sroa_68_1_r4,
+     places_sroa_349_3_r4
+       | {6'h0,
+          places_sroa_355_3_r4[2] | places_sroa_355_3_r4[3],
+          places_sroa_355_3_r4[1] | places_sroa_355_3_r4[3]},
+     tails_sroa_65_1_r4,
+     places_sroa_286_3_r4
+       | {6'h0,
+          places_sroa_292_3_r4[2] | places_sroa_292_3_r4[3],
+          places_sroa_292_3_r4[1] | places_sroa_292_3_r4[3]},
+     tails_sroa_62_1_r4,
+     places_sroa_223_3_r4
+       | {6'h0,
+          places_sroa_229_3_r4[2] | places_sroa_229_3_r4[3],
+          places_sroa_229_3_r4[1] | places_sroa_229_3_r4[3]},
+     tails_sroa_59_1_r4,
+     places_sroa_160_3_r4
+       | {6'h0,
+          places_sroa_166_3_r4[2] | places_sroa_166_3_r4[3],
+          places_sroa_166_3_r4[1] | places_sroa_166_3_r4[3]},
+     tails_sroa_56_1_r4,
+     places_sroa_97_3_r4
+       | {6'h0,
+          places_sroa_103_3_r4[2] | places_sroa_103_3_r4[3],
+          places_sroa_103_3_r4[1] | places_sroa_103_3_r4[3]},
+     tails_sroa_53_1_r4,
+     places_sroa_34_3_r4
+       | {6'h0,
+          places_sroa_40_3_r4[2] | places_sroa_40_3_r4[3],
+          places_sroa_40_3_r4[1] | places_sroa_40_3_r4[3]},
+     tails_sroa_50_1_r4,
+     places_sroa_458_3_r4
+       | {6'h0,
+          places_sroa_464_3_r4[2] | places_sroa_464_3_r4[3],
+          places_sroa_464_3_r4[1] | places_sroa_464_3_r4[3]},
+     tails_sroa_47_1_r4,
+     places_sroa_395_3_r4
+       | {6'h0,
+          places_sroa_401_3_r4[2] | places_sroa_401_3_r4[3],
+          places_sroa_401_3_r4[1] | places_sroa_401_3_r4[3]},
+     tails_sroa_44_1_r4,
+     places_sroa_332_3_r4
+       | {6'h0,
+          places_sroa_338_3_r4[2] | places_sroa_338_3_r4[3],
+          places_sroa_338_3_r4[1] | places_sroa_338_3_r4[3]},
+     tails_sroa_41_1_r4,
+     places_sroa_269_3_r4
+       | {6'h0,
+          places_sroa_275_3_r4[2] | places_sroa_275_3_r4[3],
+          places_sroa_275_3_r4[1] | places_sroa_275_3_r4[3]},
+     tails_sroa_38_1_r4,
+     places_sroa_206_3_r4
+       | {6'h0,
+          places_sroa_212_3_r4[2] | places_sroa_212_3_r4[3],
+          places_sroa_212_3_r4[1] | places_sroa_212_3_r4[3]},
+     tails_sroa_35_1_r4,
+     places_sroa_143_3_r4
+       | {6'h0,
+          places_sroa_149_3_r4[2] | places_sroa_149_3_r4[3],
+          places_sroa_149_3_r4[1] | places_sroa_149_3_r4[3]},
+     tails_sroa_32_1_r4,
+     places_sroa_80_3_r4
+       | {6'h0,
+          places_sroa_86_3_r4[2] | places_sroa_86_3_r4[3],
+          places_sroa_86_3_r4[1] | places_sroa_86_3_r4[3]},
+     tails_sroa_29_1_r4,
+     places_sroa_17_3_r4
+       | {6'h0,
+          places_sroa_23_3_r4[2] | places_sroa_23_3_r4[3],
+          places_sroa_23_3_r4[1] | places_sroa_23_3_r4[3]},
+     tails_sroa_26_1_r4,
+     places_sroa_443_1_r4
+       | {6'h0,
+          places_sroa_448_1_r4[2] | places_sroa_448_1_r4[3],
+          places_sroa_448_1_r4[1] | places_sroa_448_1_r4[3]},
+     tails_sroa_23_1_r4,
+     places_sroa_380_1_r4
+       | {6'h0,
+          places_sroa_385_1_r4[2] | places_sroa_385_1_r4[3],
+          places_sroa_385_1_r4[1] | places_sroa_385_1_r4[3]},
+     tails_sroa_20_1_r4,
+     places_sroa_317_1_r4
+       | {6'h0,
+          places_sroa_322_1_r4[2] | places_sroa_322_1_r4[3],
+          places_sroa_322_1_r4[1] | places_sroa_322_1_r4[3]},
+     tails_sroa_17_1_r4,
+     places_sroa_254_1_r4
+       | {6'h0,
+          places_sroa_259_1_r4[2] | places_sroa_259_1_r4[3],
+          places_sroa_259_1_r4[1] | places_sroa_259_1_r4[3]},
+     tails_sroa_14_1_r4,
+     places_sroa_191_1_r4
+       | {6'h0,
+          places_sroa_196_1_r4[2] | places_sroa_196_1_r4[3],
+          places_sroa_196_1_r4[1] | places_sroa_196_1_r4[3]},
+     tails_sroa_11_1_r4,
+     places_sroa_128_1_r4
+       | {6'h0,
+          places_sroa_133_1_r4[2] | places_sroa_133_1_r4[3],
+          places_sroa_133_1_r4[1] | places_sroa_133_1_r4[3]},
+     tails_sroa_8_1_r4,
+     places_sroa_65_1_r4
+       | {6'h0,
+          places_sroa_70_1_r4[2] | places_sroa_70_1_r4[3],
+          places_sroa_70_1_r4[1] | places_sroa_70_1_r4[3]},
+     tails_sroa_5_1_r4,
+     places_sroa_0_1_r4
+       | {6'h0,
+          places_sroa_7_1_r4[2] | places_sroa_7_1_r4[3],
+          places_sroa_7_1_r4[1] | places_sroa_7_1_r4[3]},
+     tails_sroa_0_2_r4};
   assign lengths_waits = valid4_0 & ~lengths_full_n;
   assign rows0_write = _GEN_0 & xor_r5s1;
   assign rows0_din = {_words_12_0_rd, _words_8_0_rd, _words_4_0_rd, _words_0_0_rd};

@@ -9343,7 +9343,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [39:0]  last_rows_word2;
   reg  [39:0]  last_rows_word1;
   reg  [39:0]  last_rows_word0;
-  reg  [10:0]  step_sroa_0_0126_r4;
+  reg  [9:0]   step_sroa_0_0127_r4;
   reg  [2:0]   filled_sroa_0_093_r1;
   reg  [7:0]   row_sroa_0_095_r1;
   reg  [7:0]   ended_sroa_0_096_r1;
@@ -9436,8 +9436,8 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   wire         _GEN_7 = _GEN_6 & exit0_1;
   reg  [3:0]   hold_conv3_i;
   reg  [15:0]  hold_shr_i188933;
+  reg  [15:0]  hold_0;
   reg  [15:0]  hold_conv_i1877_mask;
-  reg          hold_cmp_i509_not;
   reg          hold_conv_i1903;
   wire [6:0]   _GEN_8 = {filled_sroa_0_093_r1[1:0], row_sroa_0_095_r1[4:0]};
   wire [7:0]   _GEN_9 =
@@ -9470,7 +9470,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg          exit3_1;
   wire         _GEN_15 = _GEN_13 & exit3_1;
   reg          hold_known_sroa_6_0;
-  reg  [15:0]  hold_narrow;
+  reg  [15:0]  hold_conv3_i3120;
   reg  [319:0] hold_known_sroa_0_0;
   reg  [7:0]   hold_40;
   reg  [7:0]   hold_41;
@@ -9481,60 +9481,60 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [7:0]   hold_46;
   reg  [5:0]   hold_conv_i5352;
   reg  [6:0]   hold_conv_i5442;
-  reg  [15:0]  hold_steps_sroa_0_0;
-  wire [15:0]  _GEN_16 = {5'h0, step_sroa_0_0126_r4};
-  wire         _GEN_17 = step_sroa_0_0126_r4 > 11'h5 & _GEN_16 < hold_narrow;
+  reg  [15:0]  hold_storedv_i3025;
+  wire [15:0]  _GEN_16 = {6'h0, step_sroa_0_0127_r4};
+  wire         _GEN_17 = step_sroa_0_0127_r4 > 10'h5 & _GEN_16 < hold_conv3_i3120;
   wire         _GEN_18 = hold_conv_i1903 & _GEN_17;
   wire [39:0]  _GEN_19 =
-    step_sroa_0_0126_r4[1]
-      ? (step_sroa_0_0126_r4[0] ? last_rows_word3 : last_rows_word2)
-      : step_sroa_0_0126_r4[0] ? last_rows_word1 : last_rows_word0;
+    step_sroa_0_0127_r4[1]
+      ? (step_sroa_0_0127_r4[0] ? last_rows_word3 : last_rows_word2)
+      : step_sroa_0_0127_r4[0] ? last_rows_word1 : last_rows_word0;
   wire [63:0]  _GEN_20 =
-    (|(step_sroa_0_0126_r4[10:2]))
-      ? (step_sroa_0_0126_r4[1]
-           ? (step_sroa_0_0126_r4[0] ? moved_word3 : moved_word2)
-           : step_sroa_0_0126_r4[0] ? moved_word1 : moved_word0)
+    (|(step_sroa_0_0127_r4[9:2]))
+      ? (step_sroa_0_0127_r4[1]
+           ? (step_sroa_0_0127_r4[0] ? moved_word3 : moved_word2)
+           : step_sroa_0_0127_r4[0] ? moved_word1 : moved_word0)
       : 64'h0;
   wire         _GEN_21 = {1'h0, _GEN_19[4:0]} < _GEN_20[7:2];
   wire         _GEN_22 = _GEN_3 & ~_GEN_21;
-  wire [6:0]   _GEN_23 = {step_sroa_0_0126_r4[1:0], _GEN_20[6:2]};
+  wire [6:0]   _GEN_23 = {step_sroa_0_0127_r4[1:0], _GEN_20[6:2]};
   wire         _GEN_24 = {1'h0, _GEN_19[9:5]} < _GEN_20[15:10];
   wire         _GEN_25 = _GEN_3 & ~_GEN_24;
-  wire [6:0]   _GEN_26 = {step_sroa_0_0126_r4[1:0], _GEN_20[14:10]};
+  wire [6:0]   _GEN_26 = {step_sroa_0_0127_r4[1:0], _GEN_20[14:10]};
   wire         _GEN_27 = {1'h0, _GEN_19[14:10]} < _GEN_20[23:18];
   wire         _GEN_28 = _GEN_3 & ~_GEN_27;
-  wire [6:0]   _GEN_29 = {step_sroa_0_0126_r4[1:0], _GEN_20[22:18]};
+  wire [6:0]   _GEN_29 = {step_sroa_0_0127_r4[1:0], _GEN_20[22:18]};
   wire         _GEN_30 = {1'h0, _GEN_19[19:15]} < _GEN_20[31:26];
   wire         _GEN_31 = _GEN_3 & ~_GEN_30;
-  wire [6:0]   _GEN_32 = {step_sroa_0_0126_r4[1:0], _GEN_20[30:26]};
+  wire [6:0]   _GEN_32 = {step_sroa_0_0127_r4[1:0], _GEN_20[30:26]};
   wire         _GEN_33 = {1'h0, _GEN_19[24:20]} < _GEN_20[39:34];
   wire         _GEN_34 = _GEN_3 & ~_GEN_33;
-  wire [6:0]   _GEN_35 = {step_sroa_0_0126_r4[1:0], _GEN_20[38:34]};
+  wire [6:0]   _GEN_35 = {step_sroa_0_0127_r4[1:0], _GEN_20[38:34]};
   wire         _GEN_36 = {1'h0, _GEN_19[29:25]} < _GEN_20[47:42];
   wire         _GEN_37 = _GEN_3 & ~_GEN_36;
-  wire [6:0]   _GEN_38 = {step_sroa_0_0126_r4[1:0], _GEN_20[46:42]};
+  wire [6:0]   _GEN_38 = {step_sroa_0_0127_r4[1:0], _GEN_20[46:42]};
   wire         _GEN_39 = {1'h0, _GEN_19[34:30]} < _GEN_20[55:50];
   wire         _GEN_40 = _GEN_3 & ~_GEN_39;
-  wire [6:0]   _GEN_41 = {step_sroa_0_0126_r4[1:0], _GEN_20[54:50]};
+  wire [6:0]   _GEN_41 = {step_sroa_0_0127_r4[1:0], _GEN_20[54:50]};
   wire         _GEN_42 = {1'h0, _GEN_19[39:35]} < _GEN_20[63:58];
   wire         _GEN_43 = _GEN_3 & ~_GEN_42;
-  wire [6:0]   _GEN_44 = {step_sroa_0_0126_r4[1:0], _GEN_20[62:58]};
-  reg  [10:0]  step_sroa_0_0126_r4s1;
+  wire [6:0]   _GEN_44 = {step_sroa_0_0127_r4[1:0], _GEN_20[62:58]};
+  reg  [9:0]   step_sroa_0_0127_r4s1;
   assign _GEN_3 =
     valid4_0
     & ~(_GEN_18 & ~masks_empty_n | valid4_1
-        & step_sroa_0_0126_r4[1:0] == step_sroa_0_0126_r4s1[1:0]) & (~valid4_1 | _GEN_2);
+        & step_sroa_0_0127_r4[1:0] == step_sroa_0_0127_r4s1[1:0]) & (~valid4_1 | _GEN_2);
   reg          spec_select_r4s1;
   reg          spec_select_r4s1__1;
   reg          or_r4s1;
   reg          cmp_i576_r4s1;
-  reg          cmp_i576_2661667_r4s1;
+  reg          cmp_i576_2664670_r4s1;
   reg  [4:0]   spec_select_r4s1__2;
   reg          spec_select_r4s1__3;
   reg          spec_select_r4s1__4;
   reg          spec_select_r4s1__5;
-  reg          cmp_i576_3669_r4s1;
-  reg          cmp_i576_1655660668_r4s1;
+  reg          cmp_i576_3672_r4s1;
+  reg          cmp_i576_1658663671_r4s1;
   reg  [4:0]   spec_select_r4s1__6;
   reg          spec_select_r4s1__7;
   reg          spec_select_r4s1__8;
@@ -10235,9 +10235,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   wire [5:0]   _GEN_139 = {3'h0, bits_sroa_0_0_in_31_r4s2} | hold_conv_i5352;
   wire [3:0]   _GEN_140 = {1'h0, ~(_GEN_139[0]), 2'h0};
   assign _GEN_1 = valid4_2 & (~valid4_3 | _GEN_0);
-  reg          v50_r4s1;
-  reg          v50_r4s2;
-  reg          v50_r4s3;
+  reg          v51_r4s1;
+  reg          v51_r4s2;
+  reg          v51_r4s3;
   reg          wide_sroa_0_0_r4s1;
   reg          wide_sroa_0_0_r4s2;
   reg          wide_sroa_0_0_r4s3;
@@ -10590,43 +10590,43 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg          ref_tmp_i1603_sroa_0_0_2_31_r4s3__5;
   reg          ref_tmp_i1603_sroa_0_0_2_31_r4s3__6;
   reg          ref_tmp_i1603_sroa_0_0_2_31_r4s3__7;
-  assign _GEN_0 = valid4_3 & ~(v50_r4s3 & ~symbols_full_n);
-  wire [10:0]  _GEN_141 = step_sroa_0_0126_r4 + 11'h1;
+  assign _GEN_0 = valid4_3 & ~(v51_r4s3 & ~symbols_full_n);
+  wire [9:0]   _GEN_141 = step_sroa_0_0127_r4 + 10'h1;
   wire         _GEN_142 = active4 & ~valid4_0 & ~valid4_1 & ~valid4_2 & ~valid4_3;
-  reg          cmp_i3100_r4s1;
-  reg          cmp_i3100_r4s2;
-  reg  [9:0]   add_i1507_r4s2;
-  reg  [9:0]   v56_r4s1;
-  reg  [9:0]   v56_r4s2;
-  reg  [7:0]   sub_i1476_1_r4s2;
+  reg          v52_r4s1;
+  reg          v52_r4s2;
+  reg  [9:0]   add_i1521_r4s2;
+  reg  [9:0]   v58_r4s1;
+  reg  [9:0]   v58_r4s2;
+  reg  [7:0]   sub_i1490_1_r4s2;
   reg          xor_r4s1;
   reg  [9:0]   add_r4s2;
-  reg  [9:0]   v56_r4s1__1;
-  reg  [9:0]   v56_r4s2__1;
-  reg  [7:0]   sub_i1476_2_r4s2;
+  reg  [9:0]   v58_r4s1__1;
+  reg  [9:0]   v58_r4s2__1;
+  reg  [7:0]   sub_i1490_2_r4s2;
   reg  [9:0]   add_r4s2__1;
-  reg  [9:0]   v56_r4s1__2;
-  reg  [9:0]   v56_r4s2__2;
-  reg  [7:0]   sub_i1476_3_r4s2;
+  reg  [9:0]   v58_r4s1__2;
+  reg  [9:0]   v58_r4s2__2;
+  reg  [7:0]   sub_i1490_3_r4s2;
   reg  [9:0]   add_r4s2__2;
-  reg  [9:0]   v56_r4s1__3;
-  reg  [9:0]   v56_r4s2__3;
-  reg  [7:0]   sub_i1476_4_r4s2;
+  reg  [9:0]   v58_r4s1__3;
+  reg  [9:0]   v58_r4s2__3;
+  reg  [7:0]   sub_i1490_4_r4s2;
   reg  [9:0]   add_r4s2__3;
-  reg  [9:0]   v56_r4s1__4;
-  reg  [9:0]   v56_r4s2__4;
-  reg  [7:0]   sub_i1476_5_r4s2;
+  reg  [9:0]   v58_r4s1__4;
+  reg  [9:0]   v58_r4s2__4;
+  reg  [7:0]   sub_i1490_5_r4s2;
   reg  [9:0]   add_r4s2__4;
-  reg  [9:0]   v56_r4s1__5;
-  reg  [9:0]   v56_r4s2__5;
-  reg  [7:0]   sub_i1476_6_r4s2;
+  reg  [9:0]   v58_r4s1__5;
+  reg  [9:0]   v58_r4s2__5;
+  reg  [7:0]   sub_i1490_6_r4s2;
   reg  [9:0]   add_r4s2__5;
-  reg  [9:0]   v56_r4s1__6;
-  reg  [9:0]   v56_r4s2__6;
-  reg  [7:0]   sub_i1476_7_r4s2;
+  reg  [9:0]   v58_r4s1__6;
+  reg  [9:0]   v58_r4s2__6;
+  reg  [7:0]   sub_i1490_7_r4s2;
   reg  [9:0]   add_r4s2__6;
-  reg  [9:0]   v56_r4s1__7;
-  reg  [9:0]   v56_r4s2__7;
+  reg  [9:0]   v58_r4s1__7;
+  reg  [9:0]   v58_r4s2__7;
   reg          hold_or40;
   wire         _GEN_143 = valid5_0 & misfits_full_n;
   wire         _GEN_144 = active5 & ~valid5_0;
@@ -10637,7 +10637,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [319:0] known_sroa_0_0_r3;
   reg          tobool_i_not_not_25_r4s1;
   reg          or_r4s1__1;
-  reg  [15:0]  lanes_sroa_460390_0_r4;
+  reg  [15:0]  lanes_sroa_460393_0_r4;
   reg  [5:0]   conv_i4658_25_r4s1;
   reg  [5:0]   conv_i4658_1_25_r4s1;
   reg  [5:0]   conv_i4658_2_25_r4s1;
@@ -10647,11 +10647,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [5:0]   conv_i4658_6_25_r4s1;
   reg  [2:0]   lanes_sroa_464_0_r4;
   reg          xor_r4s1__1;
-  reg          cmp_i3546_1_r4s1;
-  reg  [63:0]  lanes_sroa_452389_0_r4;
+  reg          cmp_i3556_1_r4s1;
+  reg  [63:0]  lanes_sroa_452392_0_r4;
   reg          xor_r4s1__2;
-  reg          cmp_i3546_2_r4s1;
-  reg  [63:0]  lanes_sroa_470394_0_r4;
+  reg          cmp_i3556_2_r4s1;
+  reg  [63:0]  lanes_sroa_470397_0_r4;
   reg  [5:0]   conv_i4658_24_r4s1;
   reg  [5:0]   conv_i4658_1_24_r4s1;
   reg  [5:0]   conv_i4658_2_24_r4s1;
@@ -10662,13 +10662,13 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_446_0_r4;
   reg          tobool_i_not_not_24_r4s1;
   reg          or_r4s1__2;
-  reg  [15:0]  lanes_sroa_442385_0_r4;
+  reg  [15:0]  lanes_sroa_442388_0_r4;
   reg          tobool_i_not_not_26_r4s1;
   reg          or_r4s1__3;
-  reg  [15:0]  lanes_sroa_478395_0_r4;
+  reg  [15:0]  lanes_sroa_478398_0_r4;
   reg          xor_r4s1__3;
-  reg          cmp_i3546_r4s1;
-  reg  [63:0]  lanes_sroa_434384_0_r4;
+  reg          cmp_i3556_r4s1;
+  reg  [63:0]  lanes_sroa_434387_0_r4;
   reg  [5:0]   conv_i4658_26_r4s1;
   reg  [5:0]   conv_i4658_1_26_r4s1;
   reg  [5:0]   conv_i4658_2_26_r4s1;
@@ -10687,16 +10687,16 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_428_0_r4;
   reg          tobool_i_not_not_23_r4s1;
   reg          or_r4s1__4;
-  reg  [15:0]  lanes_sroa_424380_0_r4;
+  reg  [15:0]  lanes_sroa_424383_0_r4;
   reg          xor_r4s1__4;
-  reg          cmp_i3546_3_r4s1;
-  reg  [63:0]  lanes_sroa_488399_0_r4;
+  reg          cmp_i3556_3_r4s1;
+  reg  [63:0]  lanes_sroa_488402_0_r4;
   reg          xor_r4s1__5;
-  reg          cmp_i3546_7_r4s1;
-  reg  [63:0]  lanes_sroa_416379_0_r4;
+  reg          cmp_i3556_7_r4s1;
+  reg  [63:0]  lanes_sroa_416382_0_r4;
   reg          tobool_i_not_not_27_r4s1;
   reg          or_r4s1__5;
-  reg  [15:0]  lanes_sroa_496400_0_r4;
+  reg  [15:0]  lanes_sroa_496403_0_r4;
   reg  [5:0]   conv_i4658_22_r4s1;
   reg  [5:0]   conv_i4658_1_22_r4s1;
   reg  [5:0]   conv_i4658_2_22_r4s1;
@@ -10707,7 +10707,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_410_0_r4;
   reg          tobool_i_not_not_22_r4s1;
   reg          or_r4s1__6;
-  reg  [15:0]  lanes_sroa_406375_0_r4;
+  reg  [15:0]  lanes_sroa_406378_0_r4;
   reg  [5:0]   conv_i4658_27_r4s1;
   reg  [5:0]   conv_i4658_1_27_r4s1;
   reg  [5:0]   conv_i4658_2_27_r4s1;
@@ -10717,11 +10717,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [5:0]   conv_i4658_6_27_r4s1;
   reg  [2:0]   lanes_sroa_500_0_r4;
   reg          xor_r4s1__6;
-  reg          cmp_i3546_6_r4s1;
-  reg  [63:0]  lanes_sroa_398374_0_r4;
+  reg          cmp_i3556_6_r4s1;
+  reg  [63:0]  lanes_sroa_398377_0_r4;
   reg          xor_r4s1__7;
-  reg          cmp_i3546_4_r4s1;
-  reg  [63:0]  lanes_sroa_506404_0_r4;
+  reg          cmp_i3556_4_r4s1;
+  reg  [63:0]  lanes_sroa_506407_0_r4;
   reg  [5:0]   conv_i4658_21_r4s1;
   reg  [5:0]   conv_i4658_1_21_r4s1;
   reg  [5:0]   conv_i4658_2_21_r4s1;
@@ -10732,13 +10732,13 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_392_0_r4;
   reg          tobool_i_not_not_21_r4s1;
   reg          or_r4s1__7;
-  reg  [15:0]  lanes_sroa_388370_0_r4;
+  reg  [15:0]  lanes_sroa_388373_0_r4;
   reg          tobool_i_not_not_28_r4s1;
   reg          or_r4s1__8;
-  reg  [15:0]  lanes_sroa_514405_0_r4;
+  reg  [15:0]  lanes_sroa_514408_0_r4;
   reg          xor_r4s1__8;
-  reg          cmp_i3546_5_r4s1;
-  reg  [63:0]  lanes_sroa_380369_0_r4;
+  reg          cmp_i3556_5_r4s1;
+  reg  [63:0]  lanes_sroa_380372_0_r4;
   reg  [5:0]   conv_i4658_28_r4s1;
   reg  [5:0]   conv_i4658_1_28_r4s1;
   reg  [5:0]   conv_i4658_2_28_r4s1;
@@ -10757,12 +10757,12 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_374_0_r4;
   reg          tobool_i_not_not_20_r4s1;
   reg          or_r4s1__9;
-  reg  [15:0]  lanes_sroa_370365_0_r4;
-  reg  [63:0]  lanes_sroa_524409_0_r4;
-  reg  [63:0]  lanes_sroa_362364_0_r4;
+  reg  [15:0]  lanes_sroa_370368_0_r4;
+  reg  [63:0]  lanes_sroa_524412_0_r4;
+  reg  [63:0]  lanes_sroa_362367_0_r4;
   reg          tobool_i_not_not_29_r4s1;
   reg          or_r4s1__10;
-  reg  [15:0]  lanes_sroa_532410_0_r4;
+  reg  [15:0]  lanes_sroa_532413_0_r4;
   reg  [5:0]   conv_i4658_19_r4s1;
   reg  [5:0]   conv_i4658_1_19_r4s1;
   reg  [5:0]   conv_i4658_2_19_r4s1;
@@ -10773,7 +10773,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_356_0_r4;
   reg          tobool_i_not_not_19_r4s1;
   reg          or_r4s1__11;
-  reg  [15:0]  lanes_sroa_352360_0_r4;
+  reg  [15:0]  lanes_sroa_352363_0_r4;
   reg  [5:0]   conv_i4658_29_r4s1;
   reg  [5:0]   conv_i4658_1_29_r4s1;
   reg  [5:0]   conv_i4658_2_29_r4s1;
@@ -10782,8 +10782,8 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [5:0]   conv_i4658_5_29_r4s1;
   reg  [5:0]   conv_i4658_6_29_r4s1;
   reg  [2:0]   lanes_sroa_536_0_r4;
-  reg  [63:0]  lanes_sroa_344359_0_r4;
-  reg  [63:0]  lanes_sroa_542414_0_r4;
+  reg  [63:0]  lanes_sroa_344362_0_r4;
+  reg  [63:0]  lanes_sroa_542417_0_r4;
   reg  [5:0]   conv_i4658_18_r4s1;
   reg  [5:0]   conv_i4658_1_18_r4s1;
   reg  [5:0]   conv_i4658_2_18_r4s1;
@@ -10794,11 +10794,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_338_0_r4;
   reg          tobool_i_not_not_18_r4s1;
   reg          or_r4s1__12;
-  reg  [15:0]  lanes_sroa_334355_0_r4;
+  reg  [15:0]  lanes_sroa_334358_0_r4;
   reg          tobool_i_not_not_30_r4s1;
   reg          or_r4s1__13;
-  reg  [15:0]  lanes_sroa_550415_0_r4;
-  reg  [63:0]  lanes_sroa_326354_0_r4;
+  reg  [15:0]  lanes_sroa_550418_0_r4;
+  reg  [63:0]  lanes_sroa_326357_0_r4;
   reg  [5:0]   conv_i4658_30_r4s1;
   reg  [5:0]   conv_i4658_1_30_r4s1;
   reg  [5:0]   conv_i4658_2_30_r4s1;
@@ -10817,12 +10817,12 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_320_0_r4;
   reg          tobool_i_not_not_17_r4s1;
   reg          or_r4s1__14;
-  reg  [15:0]  lanes_sroa_316350_0_r4;
-  reg  [63:0]  lanes_sroa_560419_0_r4;
-  reg  [63:0]  lanes_sroa_308349_0_r4;
+  reg  [15:0]  lanes_sroa_316353_0_r4;
+  reg  [63:0]  lanes_sroa_560422_0_r4;
+  reg  [63:0]  lanes_sroa_308352_0_r4;
   reg          tobool_i_not_not_31_r4s1;
   reg          or_r4s1__15;
-  reg  [15:0]  lanes_sroa_568420_0_r4;
+  reg  [15:0]  lanes_sroa_568423_0_r4;
   reg  [5:0]   conv_i4658_16_r4s1;
   reg  [5:0]   conv_i4658_1_16_r4s1;
   reg  [5:0]   conv_i4658_2_16_r4s1;
@@ -10833,7 +10833,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_302_0_r4;
   reg          tobool_i_not_not_16_r4s1;
   reg          or_r4s1__16;
-  reg  [15:0]  lanes_sroa_298345_0_r4;
+  reg  [15:0]  lanes_sroa_298348_0_r4;
   reg  [5:0]   conv_i4658_31_r4s1;
   reg  [5:0]   conv_i4658_1_31_r4s1;
   reg  [5:0]   conv_i4658_2_31_r4s1;
@@ -10842,7 +10842,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [5:0]   conv_i4658_5_31_r4s1;
   reg  [5:0]   conv_i4658_6_31_r4s1;
   reg  [2:0]   lanes_sroa_572_0_r4;
-  reg  [63:0]  lanes_sroa_290344_0_r4;
+  reg  [63:0]  lanes_sroa_290347_0_r4;
   reg  [3:0]   lanes_sroa_563_0_r4;
   reg  [5:0]   conv_i4658_15_r4s1;
   reg  [5:0]   conv_i4658_1_15_r4s1;
@@ -10854,9 +10854,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_284_0_r4;
   reg          tobool_i_not_not_15_r4s1;
   reg          or_r4s1__17;
-  reg  [15:0]  lanes_sroa_280340_0_r4;
+  reg  [15:0]  lanes_sroa_280343_0_r4;
   reg  [3:0]   lanes_sroa_545_0_r4;
-  reg  [63:0]  lanes_sroa_272339_0_r4;
+  reg  [63:0]  lanes_sroa_272342_0_r4;
   reg  [3:0]   lanes_sroa_527_0_r4;
   reg  [5:0]   conv_i4658_14_r4s1;
   reg  [5:0]   conv_i4658_1_14_r4s1;
@@ -10868,9 +10868,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_266_0_r4;
   reg          tobool_i_not_not_14_r4s1;
   reg          or_r4s1__18;
-  reg  [15:0]  lanes_sroa_262335_0_r4;
+  reg  [15:0]  lanes_sroa_262338_0_r4;
   reg  [3:0]   lanes_sroa_509_0_r4;
-  reg  [63:0]  lanes_sroa_254334_0_r4;
+  reg  [63:0]  lanes_sroa_254337_0_r4;
   reg  [3:0]   lanes_sroa_491_0_r4;
   reg  [5:0]   conv_i4658_13_r4s1;
   reg  [5:0]   conv_i4658_1_13_r4s1;
@@ -10882,9 +10882,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_248_0_r4;
   reg          tobool_i_not_not_13_r4s1;
   reg          or_r4s1__19;
-  reg  [15:0]  lanes_sroa_244330_0_r4;
+  reg  [15:0]  lanes_sroa_244333_0_r4;
   reg  [3:0]   lanes_sroa_473_0_r4;
-  reg  [63:0]  lanes_sroa_236329_0_r4;
+  reg  [63:0]  lanes_sroa_236332_0_r4;
   reg  [3:0]   lanes_sroa_455_0_r4;
   reg  [5:0]   conv_i4658_12_r4s1;
   reg  [5:0]   conv_i4658_1_12_r4s1;
@@ -10896,9 +10896,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_230_0_r4;
   reg          tobool_i_not_not_12_r4s1;
   reg          or_r4s1__20;
-  reg  [15:0]  lanes_sroa_226325_0_r4;
+  reg  [15:0]  lanes_sroa_226328_0_r4;
   reg  [3:0]   lanes_sroa_437_0_r4;
-  reg  [63:0]  lanes_sroa_218324_0_r4;
+  reg  [63:0]  lanes_sroa_218327_0_r4;
   reg  [3:0]   lanes_sroa_419_0_r4;
   reg  [5:0]   conv_i4658_11_r4s1;
   reg  [5:0]   conv_i4658_1_11_r4s1;
@@ -10910,9 +10910,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_212_0_r4;
   reg          tobool_i_not_not_11_r4s1;
   reg          or_r4s1__21;
-  reg  [15:0]  lanes_sroa_208320_0_r4;
+  reg  [15:0]  lanes_sroa_208323_0_r4;
   reg  [3:0]   lanes_sroa_401_0_r4;
-  reg  [63:0]  lanes_sroa_200319_0_r4;
+  reg  [63:0]  lanes_sroa_200322_0_r4;
   reg  [3:0]   lanes_sroa_383_0_r4;
   reg  [5:0]   conv_i4658_10_r4s1;
   reg  [5:0]   conv_i4658_1_10_r4s1;
@@ -10924,9 +10924,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_194_0_r4;
   reg          tobool_i_not_not_10_r4s1;
   reg          or_r4s1__22;
-  reg  [15:0]  lanes_sroa_190315_0_r4;
+  reg  [15:0]  lanes_sroa_190318_0_r4;
   reg  [3:0]   lanes_sroa_365_0_r4;
-  reg  [63:0]  lanes_sroa_182314_0_r4;
+  reg  [63:0]  lanes_sroa_182317_0_r4;
   reg  [3:0]   lanes_sroa_347_0_r4;
   reg  [5:0]   conv_i4658_9_r4s1;
   reg  [5:0]   conv_i4658_1_9_r4s1;
@@ -10938,9 +10938,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_176_0_r4;
   reg          tobool_i_not_not_9_r4s1;
   reg          or_r4s1__23;
-  reg  [15:0]  lanes_sroa_172310_0_r4;
+  reg  [15:0]  lanes_sroa_172313_0_r4;
   reg  [3:0]   lanes_sroa_329_0_r4;
-  reg  [63:0]  lanes_sroa_164309_0_r4;
+  reg  [63:0]  lanes_sroa_164312_0_r4;
   reg  [3:0]   lanes_sroa_311_0_r4;
   reg  [5:0]   conv_i4658_8_r4s1;
   reg  [5:0]   conv_i4658_1_8_r4s1;
@@ -10952,9 +10952,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_158_0_r4;
   reg          tobool_i_not_not_8_r4s1;
   reg          or_r4s1__24;
-  reg  [15:0]  lanes_sroa_154305_0_r4;
+  reg  [15:0]  lanes_sroa_154308_0_r4;
   reg  [3:0]   lanes_sroa_293_0_r4;
-  reg  [63:0]  lanes_sroa_146304_0_r4;
+  reg  [63:0]  lanes_sroa_146307_0_r4;
   reg  [3:0]   lanes_sroa_275_0_r4;
   reg  [5:0]   conv_i4658_7_r4s1;
   reg  [5:0]   conv_i4658_1_7_r4s1;
@@ -10966,11 +10966,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_140_0_r4;
   reg          tobool_i_not_not_7_r4s1;
   reg          or_r4s1__25;
-  reg  [15:0]  lanes_sroa_136300_0_r4;
+  reg  [15:0]  lanes_sroa_136303_0_r4;
   reg  [3:0]   lanes_sroa_257_0_r4;
-  reg  [63:0]  lanes_sroa_128299_0_r4;
+  reg  [63:0]  lanes_sroa_128302_0_r4;
   reg  [3:0]   lanes_sroa_239_0_r4;
-  reg  [5:0]   conv_i4658_6257_r4s1;
+  reg  [5:0]   conv_i4658_6259_r4s1;
   reg  [5:0]   conv_i4658_1_6_r4s1;
   reg  [5:0]   conv_i4658_2_6_r4s1;
   reg  [5:0]   conv_i4658_3_6_r4s1;
@@ -10980,11 +10980,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_122_0_r4;
   reg          tobool_i_not_not_6_r4s1;
   reg          or_r4s1__26;
-  reg  [15:0]  lanes_sroa_118295_0_r4;
+  reg  [15:0]  lanes_sroa_118298_0_r4;
   reg  [3:0]   lanes_sroa_221_0_r4;
-  reg  [63:0]  lanes_sroa_110294_0_r4;
+  reg  [63:0]  lanes_sroa_110297_0_r4;
   reg  [3:0]   lanes_sroa_203_0_r4;
-  reg  [5:0]   conv_i4658_5252_r4s1;
+  reg  [5:0]   conv_i4658_5254_r4s1;
   reg  [5:0]   conv_i4658_1_5_r4s1;
   reg  [5:0]   conv_i4658_2_5_r4s1;
   reg  [5:0]   conv_i4658_3_5_r4s1;
@@ -10994,11 +10994,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_104_0_r4;
   reg          tobool_i_not_not_5_r4s1;
   reg          or_r4s1__27;
-  reg  [15:0]  lanes_sroa_100290_0_r4;
+  reg  [15:0]  lanes_sroa_100293_0_r4;
   reg  [3:0]   lanes_sroa_185_0_r4;
-  reg  [63:0]  lanes_sroa_92289_0_r4;
+  reg  [63:0]  lanes_sroa_92292_0_r4;
   reg  [3:0]   lanes_sroa_167_0_r4;
-  reg  [5:0]   conv_i4658_4247_r4s1;
+  reg  [5:0]   conv_i4658_4249_r4s1;
   reg  [5:0]   conv_i4658_1_4_r4s1;
   reg  [5:0]   conv_i4658_2_4_r4s1;
   reg  [5:0]   conv_i4658_3_4_r4s1;
@@ -11008,11 +11008,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_86_0_r4;
   reg          tobool_i_not_not_4_r4s1;
   reg          or_r4s1__28;
-  reg  [15:0]  lanes_sroa_82285_0_r4;
+  reg  [15:0]  lanes_sroa_82288_0_r4;
   reg  [3:0]   lanes_sroa_149_0_r4;
-  reg  [63:0]  lanes_sroa_74284_0_r4;
+  reg  [63:0]  lanes_sroa_74287_0_r4;
   reg  [3:0]   lanes_sroa_131_0_r4;
-  reg  [5:0]   conv_i4658_3242_r4s1;
+  reg  [5:0]   conv_i4658_3244_r4s1;
   reg  [5:0]   conv_i4658_1_3_r4s1;
   reg  [5:0]   conv_i4658_2_3_r4s1;
   reg  [5:0]   conv_i4658_3_3_r4s1;
@@ -11022,11 +11022,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_68_0_r4;
   reg          tobool_i_not_not_3_r4s1;
   reg          or_r4s1__29;
-  reg  [15:0]  lanes_sroa_64280_0_r4;
+  reg  [15:0]  lanes_sroa_64283_0_r4;
   reg  [3:0]   lanes_sroa_113_0_r4;
-  reg  [63:0]  lanes_sroa_56279_0_r4;
+  reg  [63:0]  lanes_sroa_56282_0_r4;
   reg  [3:0]   lanes_sroa_95_0_r4;
-  reg  [5:0]   conv_i4658_2232_r4s1;
+  reg  [5:0]   conv_i4658_2234_r4s1;
   reg  [5:0]   conv_i4658_1_2_r4s1;
   reg  [5:0]   conv_i4658_2_2_r4s1;
   reg  [5:0]   conv_i4658_3_2_r4s1;
@@ -11036,11 +11036,11 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_50_0_r4;
   reg          tobool_i_not_not_2_r4s1;
   reg          or_r4s1__30;
-  reg  [15:0]  lanes_sroa_46275_0_r4;
+  reg  [15:0]  lanes_sroa_46278_0_r4;
   reg  [3:0]   lanes_sroa_77_0_r4;
-  reg  [63:0]  lanes_sroa_38274_0_r4;
+  reg  [63:0]  lanes_sroa_38277_0_r4;
   reg  [3:0]   lanes_sroa_59_0_r4;
-  reg  [5:0]   conv_i4658_1218_r4s1;
+  reg  [5:0]   conv_i4658_1220_r4s1;
   reg  [5:0]   conv_i4658_1_1_r4s1;
   reg  [5:0]   conv_i4658_2_1_r4s1;
   reg  [5:0]   conv_i4658_3_1_r4s1;
@@ -11050,9 +11050,9 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_32_0_r4;
   reg          tobool_i_not_not_1_r4s1;
   reg          or_r4s1__31;
-  reg  [15:0]  lanes_sroa_28270_0_r4;
+  reg  [15:0]  lanes_sroa_28273_0_r4;
   reg  [3:0]   lanes_sroa_41_0_r4;
-  reg  [63:0]  lanes_sroa_20269_0_r4;
+  reg  [63:0]  lanes_sroa_20272_0_r4;
   reg  [3:0]   lanes_sroa_23_0_r4;
   reg  [5:0]   conv_i4658_r4s1;
   reg  [5:0]   conv_i4658_1_r4s1;
@@ -11064,2970 +11064,2972 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   reg  [2:0]   lanes_sroa_14_0_r4;
   reg          tobool_i_not_not_r4s1;
   reg          or_r4s1__32;
-  reg  [15:0]  lanes_sroa_10265_0_r4;
+  reg  [15:0]  lanes_sroa_10268_0_r4;
   reg  [3:0]   lanes_sroa_5_0_r4;
   reg  [63:0]  lanes_sroa_0_0_r4;
-  reg          misfit_0125_r4;
+  reg          misfit_0126_r4;
   wire         _GEN_146 = _GEN_14 | _GEN_142;
   reg          misfit_0_lcssa_r5;
   wire         _GEN_147 = pages_dout[9:0] == 10'h0;
-  wire         _GEN_148 = hold_shr_i188933[1] | hold_shr_i188933[0];
-  wire         _GEN_149 = step_sroa_0_0126_r4[1:0] == 2'h1;
-  wire         _GEN_150 = step_sroa_0_0126_r4[1:0] == 2'h2;
-  wire [2:0]   _GEN_151 = _GEN_7 ? 3'h0 : _GEN_10;
-  wire         _GEN_152 = _GEN_7 | (&_GEN_9);
-  wire [5:0]   _GEN_153 = {3'h0, lanes_sroa_464_0_r4};
-  wire [5:0]   _GEN_154 = conv_i4658_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_155 = _GEN_154[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_156 = _GEN_154[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_157 = _GEN_154[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_158 = _GEN_154[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_159 = {1'h0, _GEN_154[1:0]};
-  wire [2:0]   _GEN_160 = {1'h1, _GEN_154[1:0]};
-  wire [2:0]   _GEN_161 = _GEN_154[1] ? _GEN_156 : _GEN_155;
-  wire [2:0]   _GEN_162 = _GEN_154[1] ? _GEN_158 : _GEN_157;
-  wire [1:0]   _GEN_163 = _GEN_154[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_164 = _GEN_154[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_165 = _GEN_154[1] ? _GEN_157 : _GEN_156;
-  wire [2:0]   _GEN_166 = _GEN_154[1] ? _GEN_155 : _GEN_158;
-  wire [5:0]   _GEN_167 = conv_i4658_1_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_168 = _GEN_167[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_169 = _GEN_167[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_170 = _GEN_167[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_171 = _GEN_167[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_172 = {1'h0, _GEN_167[1:0]};
-  wire [2:0]   _GEN_173 = {1'h1, _GEN_167[1:0]};
-  wire [2:0]   _GEN_174 = _GEN_167[1] ? _GEN_169 : _GEN_168;
-  wire [2:0]   _GEN_175 = _GEN_167[1] ? _GEN_171 : _GEN_170;
-  wire [1:0]   _GEN_176 = _GEN_167[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_177 = _GEN_167[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_178 = _GEN_167[1] ? _GEN_170 : _GEN_169;
-  wire [2:0]   _GEN_179 = _GEN_167[1] ? _GEN_168 : _GEN_171;
-  wire [5:0]   _GEN_180 = conv_i4658_2_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_181 = _GEN_180[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_182 = _GEN_180[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_183 = _GEN_180[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_184 = _GEN_180[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_185 = {1'h0, _GEN_180[1:0]};
-  wire [2:0]   _GEN_186 = {1'h1, _GEN_180[1:0]};
-  wire [2:0]   _GEN_187 = _GEN_180[1] ? _GEN_182 : _GEN_181;
-  wire [2:0]   _GEN_188 = _GEN_180[1] ? _GEN_184 : _GEN_183;
-  wire [1:0]   _GEN_189 = _GEN_180[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_190 = _GEN_180[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_191 = _GEN_180[1] ? _GEN_183 : _GEN_182;
-  wire [2:0]   _GEN_192 = _GEN_180[1] ? _GEN_181 : _GEN_184;
-  wire [5:0]   _GEN_193 = conv_i4658_3_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_194 = _GEN_193[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_195 = _GEN_193[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_196 = _GEN_193[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_197 = _GEN_193[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_198 = {1'h0, _GEN_193[1:0]};
-  wire [2:0]   _GEN_199 = {1'h1, _GEN_193[1:0]};
-  wire [2:0]   _GEN_200 = _GEN_193[1] ? _GEN_195 : _GEN_194;
-  wire [2:0]   _GEN_201 = _GEN_193[1] ? _GEN_197 : _GEN_196;
-  wire [1:0]   _GEN_202 = _GEN_193[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_203 = _GEN_193[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_204 = _GEN_193[1] ? _GEN_196 : _GEN_195;
-  wire [2:0]   _GEN_205 = _GEN_193[1] ? _GEN_194 : _GEN_197;
-  wire [5:0]   _GEN_206 = conv_i4658_4_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_207 = _GEN_206[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_208 = _GEN_206[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_209 = _GEN_206[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_210 = _GEN_206[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_211 = {1'h0, _GEN_206[1:0]};
-  wire [2:0]   _GEN_212 = {1'h1, _GEN_206[1:0]};
-  wire [2:0]   _GEN_213 = _GEN_206[1] ? _GEN_208 : _GEN_207;
-  wire [2:0]   _GEN_214 = _GEN_206[1] ? _GEN_210 : _GEN_209;
-  wire [1:0]   _GEN_215 = _GEN_206[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_216 = _GEN_206[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_217 = _GEN_206[1] ? _GEN_209 : _GEN_208;
-  wire [2:0]   _GEN_218 = _GEN_206[1] ? _GEN_207 : _GEN_210;
-  wire [5:0]   _GEN_219 = conv_i4658_5_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_220 = _GEN_219[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_221 = _GEN_219[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_222 = _GEN_219[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_223 = _GEN_219[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_224 = {1'h0, _GEN_219[1:0]};
-  wire [2:0]   _GEN_225 = {1'h1, _GEN_219[1:0]};
-  wire [2:0]   _GEN_226 = _GEN_219[1] ? _GEN_221 : _GEN_220;
-  wire [2:0]   _GEN_227 = _GEN_219[1] ? _GEN_223 : _GEN_222;
-  wire [1:0]   _GEN_228 = _GEN_219[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_229 = _GEN_219[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_230 = _GEN_219[1] ? _GEN_222 : _GEN_221;
-  wire [2:0]   _GEN_231 = _GEN_219[1] ? _GEN_220 : _GEN_223;
-  wire [5:0]   _GEN_232 = conv_i4658_6_25_r4s1 | _GEN_153;
-  wire [2:0]   _GEN_233 = _GEN_232[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_234 = _GEN_232[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_235 = _GEN_232[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_236 = _GEN_232[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_237 = {1'h0, _GEN_232[1:0]};
-  wire [2:0]   _GEN_238 = {1'h1, _GEN_232[1:0]};
-  wire [2:0]   _GEN_239 = _GEN_232[1] ? _GEN_234 : _GEN_233;
-  wire [2:0]   _GEN_240 = _GEN_232[1] ? _GEN_236 : _GEN_235;
-  wire [1:0]   _GEN_241 = _GEN_232[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_242 = _GEN_232[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_243 = _GEN_232[1] ? _GEN_235 : _GEN_234;
-  wire [2:0]   _GEN_244 = _GEN_232[1] ? _GEN_233 : _GEN_236;
-  wire [5:0]   _GEN_245 = {3'h0, lanes_sroa_446_0_r4};
-  wire [5:0]   _GEN_246 = conv_i4658_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_247 = _GEN_246[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_248 = _GEN_246[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_249 = _GEN_246[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_250 = _GEN_246[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_251 = {1'h0, _GEN_246[1:0]};
-  wire [2:0]   _GEN_252 = {1'h1, _GEN_246[1:0]};
-  wire [2:0]   _GEN_253 = _GEN_246[1] ? _GEN_248 : _GEN_247;
-  wire [2:0]   _GEN_254 = _GEN_246[1] ? _GEN_250 : _GEN_249;
-  wire [1:0]   _GEN_255 = _GEN_246[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_256 = _GEN_246[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_257 = _GEN_246[1] ? _GEN_249 : _GEN_248;
-  wire [2:0]   _GEN_258 = _GEN_246[1] ? _GEN_247 : _GEN_250;
-  wire [5:0]   _GEN_259 = conv_i4658_1_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_260 = _GEN_259[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_261 = _GEN_259[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_262 = _GEN_259[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_263 = _GEN_259[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_264 = {1'h0, _GEN_259[1:0]};
-  wire [2:0]   _GEN_265 = {1'h1, _GEN_259[1:0]};
-  wire [2:0]   _GEN_266 = _GEN_259[1] ? _GEN_261 : _GEN_260;
-  wire [2:0]   _GEN_267 = _GEN_259[1] ? _GEN_263 : _GEN_262;
-  wire [1:0]   _GEN_268 = _GEN_259[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_269 = _GEN_259[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_270 = _GEN_259[1] ? _GEN_262 : _GEN_261;
-  wire [2:0]   _GEN_271 = _GEN_259[1] ? _GEN_260 : _GEN_263;
-  wire [5:0]   _GEN_272 = conv_i4658_2_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_273 = _GEN_272[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_274 = _GEN_272[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_275 = _GEN_272[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_276 = _GEN_272[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_277 = {1'h0, _GEN_272[1:0]};
-  wire [2:0]   _GEN_278 = {1'h1, _GEN_272[1:0]};
-  wire [2:0]   _GEN_279 = _GEN_272[1] ? _GEN_274 : _GEN_273;
-  wire [2:0]   _GEN_280 = _GEN_272[1] ? _GEN_276 : _GEN_275;
-  wire [1:0]   _GEN_281 = _GEN_272[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_282 = _GEN_272[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_283 = _GEN_272[1] ? _GEN_275 : _GEN_274;
-  wire [2:0]   _GEN_284 = _GEN_272[1] ? _GEN_273 : _GEN_276;
-  wire [5:0]   _GEN_285 = conv_i4658_3_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_286 = _GEN_285[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_287 = _GEN_285[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_288 = _GEN_285[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_289 = _GEN_285[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_290 = {1'h0, _GEN_285[1:0]};
-  wire [2:0]   _GEN_291 = {1'h1, _GEN_285[1:0]};
-  wire [2:0]   _GEN_292 = _GEN_285[1] ? _GEN_287 : _GEN_286;
-  wire [2:0]   _GEN_293 = _GEN_285[1] ? _GEN_289 : _GEN_288;
-  wire [1:0]   _GEN_294 = _GEN_285[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_295 = _GEN_285[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_296 = _GEN_285[1] ? _GEN_288 : _GEN_287;
-  wire [2:0]   _GEN_297 = _GEN_285[1] ? _GEN_286 : _GEN_289;
-  wire [5:0]   _GEN_298 = conv_i4658_4_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_299 = _GEN_298[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_300 = _GEN_298[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_301 = _GEN_298[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_302 = _GEN_298[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_303 = {1'h0, _GEN_298[1:0]};
-  wire [2:0]   _GEN_304 = {1'h1, _GEN_298[1:0]};
-  wire [2:0]   _GEN_305 = _GEN_298[1] ? _GEN_300 : _GEN_299;
-  wire [2:0]   _GEN_306 = _GEN_298[1] ? _GEN_302 : _GEN_301;
-  wire [1:0]   _GEN_307 = _GEN_298[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_308 = _GEN_298[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_309 = _GEN_298[1] ? _GEN_301 : _GEN_300;
-  wire [2:0]   _GEN_310 = _GEN_298[1] ? _GEN_299 : _GEN_302;
-  wire [5:0]   _GEN_311 = conv_i4658_5_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_312 = _GEN_311[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_313 = _GEN_311[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_314 = _GEN_311[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_315 = _GEN_311[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_316 = {1'h0, _GEN_311[1:0]};
-  wire [2:0]   _GEN_317 = {1'h1, _GEN_311[1:0]};
-  wire [2:0]   _GEN_318 = _GEN_311[1] ? _GEN_313 : _GEN_312;
-  wire [2:0]   _GEN_319 = _GEN_311[1] ? _GEN_315 : _GEN_314;
-  wire [1:0]   _GEN_320 = _GEN_311[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_321 = _GEN_311[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_322 = _GEN_311[1] ? _GEN_314 : _GEN_313;
-  wire [2:0]   _GEN_323 = _GEN_311[1] ? _GEN_312 : _GEN_315;
-  wire [5:0]   _GEN_324 = conv_i4658_6_24_r4s1 | _GEN_245;
-  wire [2:0]   _GEN_325 = _GEN_324[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_326 = _GEN_324[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_327 = _GEN_324[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_328 = _GEN_324[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_329 = {1'h0, _GEN_324[1:0]};
-  wire [2:0]   _GEN_330 = {1'h1, _GEN_324[1:0]};
-  wire [2:0]   _GEN_331 = _GEN_324[1] ? _GEN_326 : _GEN_325;
-  wire [2:0]   _GEN_332 = _GEN_324[1] ? _GEN_328 : _GEN_327;
-  wire [1:0]   _GEN_333 = _GEN_324[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_334 = _GEN_324[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_335 = _GEN_324[1] ? _GEN_327 : _GEN_326;
-  wire [2:0]   _GEN_336 = _GEN_324[1] ? _GEN_325 : _GEN_328;
-  wire [5:0]   _GEN_337 = {3'h0, lanes_sroa_482_0_r4};
-  wire [5:0]   _GEN_338 = conv_i4658_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_339 = _GEN_338[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_340 = _GEN_338[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_341 = _GEN_338[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_342 = _GEN_338[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_343 = {1'h0, _GEN_338[1:0]};
-  wire [2:0]   _GEN_344 = {1'h1, _GEN_338[1:0]};
-  wire [2:0]   _GEN_345 = _GEN_338[1] ? _GEN_340 : _GEN_339;
-  wire [2:0]   _GEN_346 = _GEN_338[1] ? _GEN_342 : _GEN_341;
-  wire [1:0]   _GEN_347 = _GEN_338[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_348 = _GEN_338[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_349 = _GEN_338[1] ? _GEN_341 : _GEN_340;
-  wire [2:0]   _GEN_350 = _GEN_338[1] ? _GEN_339 : _GEN_342;
-  wire [5:0]   _GEN_351 = conv_i4658_1_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_352 = _GEN_351[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_353 = _GEN_351[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_354 = _GEN_351[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_355 = _GEN_351[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_356 = {1'h0, _GEN_351[1:0]};
-  wire [2:0]   _GEN_357 = {1'h1, _GEN_351[1:0]};
-  wire [2:0]   _GEN_358 = _GEN_351[1] ? _GEN_353 : _GEN_352;
-  wire [2:0]   _GEN_359 = _GEN_351[1] ? _GEN_355 : _GEN_354;
-  wire [1:0]   _GEN_360 = _GEN_351[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_361 = _GEN_351[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_362 = _GEN_351[1] ? _GEN_354 : _GEN_353;
-  wire [2:0]   _GEN_363 = _GEN_351[1] ? _GEN_352 : _GEN_355;
-  wire [5:0]   _GEN_364 = conv_i4658_2_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_365 = _GEN_364[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_366 = _GEN_364[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_367 = _GEN_364[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_368 = _GEN_364[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_369 = {1'h0, _GEN_364[1:0]};
-  wire [2:0]   _GEN_370 = {1'h1, _GEN_364[1:0]};
-  wire [2:0]   _GEN_371 = _GEN_364[1] ? _GEN_366 : _GEN_365;
-  wire [2:0]   _GEN_372 = _GEN_364[1] ? _GEN_368 : _GEN_367;
-  wire [1:0]   _GEN_373 = _GEN_364[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_374 = _GEN_364[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_375 = _GEN_364[1] ? _GEN_367 : _GEN_366;
-  wire [2:0]   _GEN_376 = _GEN_364[1] ? _GEN_365 : _GEN_368;
-  wire [5:0]   _GEN_377 = conv_i4658_3_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_378 = _GEN_377[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_379 = _GEN_377[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_380 = _GEN_377[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_381 = _GEN_377[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_382 = {1'h0, _GEN_377[1:0]};
-  wire [2:0]   _GEN_383 = {1'h1, _GEN_377[1:0]};
-  wire [2:0]   _GEN_384 = _GEN_377[1] ? _GEN_379 : _GEN_378;
-  wire [2:0]   _GEN_385 = _GEN_377[1] ? _GEN_381 : _GEN_380;
-  wire [1:0]   _GEN_386 = _GEN_377[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_387 = _GEN_377[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_388 = _GEN_377[1] ? _GEN_380 : _GEN_379;
-  wire [2:0]   _GEN_389 = _GEN_377[1] ? _GEN_378 : _GEN_381;
-  wire [5:0]   _GEN_390 = conv_i4658_4_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_391 = _GEN_390[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_392 = _GEN_390[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_393 = _GEN_390[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_394 = _GEN_390[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_395 = {1'h0, _GEN_390[1:0]};
-  wire [2:0]   _GEN_396 = {1'h1, _GEN_390[1:0]};
-  wire [2:0]   _GEN_397 = _GEN_390[1] ? _GEN_392 : _GEN_391;
-  wire [2:0]   _GEN_398 = _GEN_390[1] ? _GEN_394 : _GEN_393;
-  wire [1:0]   _GEN_399 = _GEN_390[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_400 = _GEN_390[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_401 = _GEN_390[1] ? _GEN_393 : _GEN_392;
-  wire [2:0]   _GEN_402 = _GEN_390[1] ? _GEN_391 : _GEN_394;
-  wire [5:0]   _GEN_403 = conv_i4658_5_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_404 = _GEN_403[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_405 = _GEN_403[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_406 = _GEN_403[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_407 = _GEN_403[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_408 = {1'h0, _GEN_403[1:0]};
-  wire [2:0]   _GEN_409 = {1'h1, _GEN_403[1:0]};
-  wire [2:0]   _GEN_410 = _GEN_403[1] ? _GEN_405 : _GEN_404;
-  wire [2:0]   _GEN_411 = _GEN_403[1] ? _GEN_407 : _GEN_406;
-  wire [1:0]   _GEN_412 = _GEN_403[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_413 = _GEN_403[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_414 = _GEN_403[1] ? _GEN_406 : _GEN_405;
-  wire [2:0]   _GEN_415 = _GEN_403[1] ? _GEN_404 : _GEN_407;
-  wire [5:0]   _GEN_416 = conv_i4658_6_26_r4s1 | _GEN_337;
-  wire [2:0]   _GEN_417 = _GEN_416[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_418 = _GEN_416[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_419 = _GEN_416[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_420 = _GEN_416[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_421 = {1'h0, _GEN_416[1:0]};
-  wire [2:0]   _GEN_422 = {1'h1, _GEN_416[1:0]};
-  wire [2:0]   _GEN_423 = _GEN_416[1] ? _GEN_418 : _GEN_417;
-  wire [2:0]   _GEN_424 = _GEN_416[1] ? _GEN_420 : _GEN_419;
-  wire [1:0]   _GEN_425 = _GEN_416[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_426 = _GEN_416[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_427 = _GEN_416[1] ? _GEN_419 : _GEN_418;
-  wire [2:0]   _GEN_428 = _GEN_416[1] ? _GEN_417 : _GEN_420;
-  wire [5:0]   _GEN_429 = {3'h0, lanes_sroa_428_0_r4};
-  wire [5:0]   _GEN_430 = conv_i4658_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_431 = _GEN_430[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_432 = _GEN_430[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_433 = _GEN_430[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_434 = _GEN_430[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_435 = {1'h0, _GEN_430[1:0]};
-  wire [2:0]   _GEN_436 = {1'h1, _GEN_430[1:0]};
-  wire [2:0]   _GEN_437 = _GEN_430[1] ? _GEN_432 : _GEN_431;
-  wire [2:0]   _GEN_438 = _GEN_430[1] ? _GEN_434 : _GEN_433;
-  wire [1:0]   _GEN_439 = _GEN_430[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_440 = _GEN_430[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_441 = _GEN_430[1] ? _GEN_433 : _GEN_432;
-  wire [2:0]   _GEN_442 = _GEN_430[1] ? _GEN_431 : _GEN_434;
-  wire [5:0]   _GEN_443 = conv_i4658_1_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_444 = _GEN_443[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_445 = _GEN_443[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_446 = _GEN_443[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_447 = _GEN_443[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_448 = {1'h0, _GEN_443[1:0]};
-  wire [2:0]   _GEN_449 = {1'h1, _GEN_443[1:0]};
-  wire [2:0]   _GEN_450 = _GEN_443[1] ? _GEN_445 : _GEN_444;
-  wire [2:0]   _GEN_451 = _GEN_443[1] ? _GEN_447 : _GEN_446;
-  wire [1:0]   _GEN_452 = _GEN_443[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_453 = _GEN_443[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_454 = _GEN_443[1] ? _GEN_446 : _GEN_445;
-  wire [2:0]   _GEN_455 = _GEN_443[1] ? _GEN_444 : _GEN_447;
-  wire [5:0]   _GEN_456 = conv_i4658_2_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_457 = _GEN_456[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_458 = _GEN_456[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_459 = _GEN_456[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_460 = _GEN_456[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_461 = {1'h0, _GEN_456[1:0]};
-  wire [2:0]   _GEN_462 = {1'h1, _GEN_456[1:0]};
-  wire [2:0]   _GEN_463 = _GEN_456[1] ? _GEN_458 : _GEN_457;
-  wire [2:0]   _GEN_464 = _GEN_456[1] ? _GEN_460 : _GEN_459;
-  wire [1:0]   _GEN_465 = _GEN_456[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_466 = _GEN_456[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_467 = _GEN_456[1] ? _GEN_459 : _GEN_458;
-  wire [2:0]   _GEN_468 = _GEN_456[1] ? _GEN_457 : _GEN_460;
-  wire [5:0]   _GEN_469 = conv_i4658_3_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_470 = _GEN_469[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_471 = _GEN_469[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_472 = _GEN_469[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_473 = _GEN_469[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_474 = {1'h0, _GEN_469[1:0]};
-  wire [2:0]   _GEN_475 = {1'h1, _GEN_469[1:0]};
-  wire [2:0]   _GEN_476 = _GEN_469[1] ? _GEN_471 : _GEN_470;
-  wire [2:0]   _GEN_477 = _GEN_469[1] ? _GEN_473 : _GEN_472;
-  wire [1:0]   _GEN_478 = _GEN_469[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_479 = _GEN_469[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_480 = _GEN_469[1] ? _GEN_472 : _GEN_471;
-  wire [2:0]   _GEN_481 = _GEN_469[1] ? _GEN_470 : _GEN_473;
-  wire [5:0]   _GEN_482 = conv_i4658_4_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_483 = _GEN_482[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_484 = _GEN_482[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_485 = _GEN_482[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_486 = _GEN_482[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_487 = {1'h0, _GEN_482[1:0]};
-  wire [2:0]   _GEN_488 = {1'h1, _GEN_482[1:0]};
-  wire [2:0]   _GEN_489 = _GEN_482[1] ? _GEN_484 : _GEN_483;
-  wire [2:0]   _GEN_490 = _GEN_482[1] ? _GEN_486 : _GEN_485;
-  wire [1:0]   _GEN_491 = _GEN_482[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_492 = _GEN_482[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_493 = _GEN_482[1] ? _GEN_485 : _GEN_484;
-  wire [2:0]   _GEN_494 = _GEN_482[1] ? _GEN_483 : _GEN_486;
-  wire [5:0]   _GEN_495 = conv_i4658_5_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_496 = _GEN_495[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_497 = _GEN_495[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_498 = _GEN_495[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_499 = _GEN_495[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_500 = {1'h0, _GEN_495[1:0]};
-  wire [2:0]   _GEN_501 = {1'h1, _GEN_495[1:0]};
-  wire [2:0]   _GEN_502 = _GEN_495[1] ? _GEN_497 : _GEN_496;
-  wire [2:0]   _GEN_503 = _GEN_495[1] ? _GEN_499 : _GEN_498;
-  wire [1:0]   _GEN_504 = _GEN_495[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_505 = _GEN_495[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_506 = _GEN_495[1] ? _GEN_498 : _GEN_497;
-  wire [2:0]   _GEN_507 = _GEN_495[1] ? _GEN_496 : _GEN_499;
-  wire [5:0]   _GEN_508 = conv_i4658_6_23_r4s1 | _GEN_429;
-  wire [2:0]   _GEN_509 = _GEN_508[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_510 = _GEN_508[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_511 = _GEN_508[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_512 = _GEN_508[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_513 = {1'h0, _GEN_508[1:0]};
-  wire [2:0]   _GEN_514 = {1'h1, _GEN_508[1:0]};
-  wire [2:0]   _GEN_515 = _GEN_508[1] ? _GEN_510 : _GEN_509;
-  wire [2:0]   _GEN_516 = _GEN_508[1] ? _GEN_512 : _GEN_511;
-  wire [1:0]   _GEN_517 = _GEN_508[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_518 = _GEN_508[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_519 = _GEN_508[1] ? _GEN_511 : _GEN_510;
-  wire [2:0]   _GEN_520 = _GEN_508[1] ? _GEN_509 : _GEN_512;
-  wire [5:0]   _GEN_521 = {3'h0, lanes_sroa_410_0_r4};
-  wire [5:0]   _GEN_522 = conv_i4658_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_523 = _GEN_522[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_524 = _GEN_522[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_525 = _GEN_522[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_526 = _GEN_522[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_527 = {1'h0, _GEN_522[1:0]};
-  wire [2:0]   _GEN_528 = {1'h1, _GEN_522[1:0]};
-  wire [2:0]   _GEN_529 = _GEN_522[1] ? _GEN_524 : _GEN_523;
-  wire [2:0]   _GEN_530 = _GEN_522[1] ? _GEN_526 : _GEN_525;
-  wire [1:0]   _GEN_531 = _GEN_522[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_532 = _GEN_522[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_533 = _GEN_522[1] ? _GEN_525 : _GEN_524;
-  wire [2:0]   _GEN_534 = _GEN_522[1] ? _GEN_523 : _GEN_526;
-  wire [5:0]   _GEN_535 = conv_i4658_1_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_536 = _GEN_535[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_537 = _GEN_535[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_538 = _GEN_535[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_539 = _GEN_535[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_540 = {1'h0, _GEN_535[1:0]};
-  wire [2:0]   _GEN_541 = {1'h1, _GEN_535[1:0]};
-  wire [2:0]   _GEN_542 = _GEN_535[1] ? _GEN_537 : _GEN_536;
-  wire [2:0]   _GEN_543 = _GEN_535[1] ? _GEN_539 : _GEN_538;
-  wire [1:0]   _GEN_544 = _GEN_535[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_545 = _GEN_535[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_546 = _GEN_535[1] ? _GEN_538 : _GEN_537;
-  wire [2:0]   _GEN_547 = _GEN_535[1] ? _GEN_536 : _GEN_539;
-  wire [5:0]   _GEN_548 = conv_i4658_2_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_549 = _GEN_548[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_550 = _GEN_548[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_551 = _GEN_548[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_552 = _GEN_548[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_553 = {1'h0, _GEN_548[1:0]};
-  wire [2:0]   _GEN_554 = {1'h1, _GEN_548[1:0]};
-  wire [2:0]   _GEN_555 = _GEN_548[1] ? _GEN_550 : _GEN_549;
-  wire [2:0]   _GEN_556 = _GEN_548[1] ? _GEN_552 : _GEN_551;
-  wire [1:0]   _GEN_557 = _GEN_548[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_558 = _GEN_548[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_559 = _GEN_548[1] ? _GEN_551 : _GEN_550;
-  wire [2:0]   _GEN_560 = _GEN_548[1] ? _GEN_549 : _GEN_552;
-  wire [5:0]   _GEN_561 = conv_i4658_3_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_562 = _GEN_561[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_563 = _GEN_561[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_564 = _GEN_561[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_565 = _GEN_561[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_566 = {1'h0, _GEN_561[1:0]};
-  wire [2:0]   _GEN_567 = {1'h1, _GEN_561[1:0]};
-  wire [2:0]   _GEN_568 = _GEN_561[1] ? _GEN_563 : _GEN_562;
-  wire [2:0]   _GEN_569 = _GEN_561[1] ? _GEN_565 : _GEN_564;
-  wire [1:0]   _GEN_570 = _GEN_561[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_571 = _GEN_561[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_572 = _GEN_561[1] ? _GEN_564 : _GEN_563;
-  wire [2:0]   _GEN_573 = _GEN_561[1] ? _GEN_562 : _GEN_565;
-  wire [5:0]   _GEN_574 = conv_i4658_4_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_575 = _GEN_574[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_576 = _GEN_574[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_577 = _GEN_574[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_578 = _GEN_574[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_579 = {1'h0, _GEN_574[1:0]};
-  wire [2:0]   _GEN_580 = {1'h1, _GEN_574[1:0]};
-  wire [2:0]   _GEN_581 = _GEN_574[1] ? _GEN_576 : _GEN_575;
-  wire [2:0]   _GEN_582 = _GEN_574[1] ? _GEN_578 : _GEN_577;
-  wire [1:0]   _GEN_583 = _GEN_574[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_584 = _GEN_574[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_585 = _GEN_574[1] ? _GEN_577 : _GEN_576;
-  wire [2:0]   _GEN_586 = _GEN_574[1] ? _GEN_575 : _GEN_578;
-  wire [5:0]   _GEN_587 = conv_i4658_5_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_588 = _GEN_587[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_589 = _GEN_587[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_590 = _GEN_587[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_591 = _GEN_587[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_592 = {1'h0, _GEN_587[1:0]};
-  wire [2:0]   _GEN_593 = {1'h1, _GEN_587[1:0]};
-  wire [2:0]   _GEN_594 = _GEN_587[1] ? _GEN_589 : _GEN_588;
-  wire [2:0]   _GEN_595 = _GEN_587[1] ? _GEN_591 : _GEN_590;
-  wire [1:0]   _GEN_596 = _GEN_587[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_597 = _GEN_587[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_598 = _GEN_587[1] ? _GEN_590 : _GEN_589;
-  wire [2:0]   _GEN_599 = _GEN_587[1] ? _GEN_588 : _GEN_591;
-  wire [5:0]   _GEN_600 = conv_i4658_6_22_r4s1 | _GEN_521;
-  wire [2:0]   _GEN_601 = _GEN_600[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_602 = _GEN_600[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_603 = _GEN_600[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_604 = _GEN_600[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_605 = {1'h0, _GEN_600[1:0]};
-  wire [2:0]   _GEN_606 = {1'h1, _GEN_600[1:0]};
-  wire [2:0]   _GEN_607 = _GEN_600[1] ? _GEN_602 : _GEN_601;
-  wire [2:0]   _GEN_608 = _GEN_600[1] ? _GEN_604 : _GEN_603;
-  wire [1:0]   _GEN_609 = _GEN_600[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_610 = _GEN_600[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_611 = _GEN_600[1] ? _GEN_603 : _GEN_602;
-  wire [2:0]   _GEN_612 = _GEN_600[1] ? _GEN_601 : _GEN_604;
-  wire [5:0]   _GEN_613 = {3'h0, lanes_sroa_500_0_r4};
-  wire [5:0]   _GEN_614 = conv_i4658_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_615 = _GEN_614[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_616 = _GEN_614[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_617 = _GEN_614[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_618 = _GEN_614[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_619 = {1'h0, _GEN_614[1:0]};
-  wire [2:0]   _GEN_620 = {1'h1, _GEN_614[1:0]};
-  wire [2:0]   _GEN_621 = _GEN_614[1] ? _GEN_616 : _GEN_615;
-  wire [2:0]   _GEN_622 = _GEN_614[1] ? _GEN_618 : _GEN_617;
-  wire [1:0]   _GEN_623 = _GEN_614[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_624 = _GEN_614[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_625 = _GEN_614[1] ? _GEN_617 : _GEN_616;
-  wire [2:0]   _GEN_626 = _GEN_614[1] ? _GEN_615 : _GEN_618;
-  wire [5:0]   _GEN_627 = conv_i4658_1_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_628 = _GEN_627[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_629 = _GEN_627[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_630 = _GEN_627[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_631 = _GEN_627[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_632 = {1'h0, _GEN_627[1:0]};
-  wire [2:0]   _GEN_633 = {1'h1, _GEN_627[1:0]};
-  wire [2:0]   _GEN_634 = _GEN_627[1] ? _GEN_629 : _GEN_628;
-  wire [2:0]   _GEN_635 = _GEN_627[1] ? _GEN_631 : _GEN_630;
-  wire [1:0]   _GEN_636 = _GEN_627[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_637 = _GEN_627[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_638 = _GEN_627[1] ? _GEN_630 : _GEN_629;
-  wire [2:0]   _GEN_639 = _GEN_627[1] ? _GEN_628 : _GEN_631;
-  wire [5:0]   _GEN_640 = conv_i4658_2_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_641 = _GEN_640[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_642 = _GEN_640[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_643 = _GEN_640[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_644 = _GEN_640[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_645 = {1'h0, _GEN_640[1:0]};
-  wire [2:0]   _GEN_646 = {1'h1, _GEN_640[1:0]};
-  wire [2:0]   _GEN_647 = _GEN_640[1] ? _GEN_642 : _GEN_641;
-  wire [2:0]   _GEN_648 = _GEN_640[1] ? _GEN_644 : _GEN_643;
-  wire [1:0]   _GEN_649 = _GEN_640[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_650 = _GEN_640[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_651 = _GEN_640[1] ? _GEN_643 : _GEN_642;
-  wire [2:0]   _GEN_652 = _GEN_640[1] ? _GEN_641 : _GEN_644;
-  wire [5:0]   _GEN_653 = conv_i4658_3_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_654 = _GEN_653[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_655 = _GEN_653[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_656 = _GEN_653[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_657 = _GEN_653[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_658 = {1'h0, _GEN_653[1:0]};
-  wire [2:0]   _GEN_659 = {1'h1, _GEN_653[1:0]};
-  wire [2:0]   _GEN_660 = _GEN_653[1] ? _GEN_655 : _GEN_654;
-  wire [2:0]   _GEN_661 = _GEN_653[1] ? _GEN_657 : _GEN_656;
-  wire [1:0]   _GEN_662 = _GEN_653[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_663 = _GEN_653[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_664 = _GEN_653[1] ? _GEN_656 : _GEN_655;
-  wire [2:0]   _GEN_665 = _GEN_653[1] ? _GEN_654 : _GEN_657;
-  wire [5:0]   _GEN_666 = conv_i4658_4_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_667 = _GEN_666[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_668 = _GEN_666[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_669 = _GEN_666[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_670 = _GEN_666[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_671 = {1'h0, _GEN_666[1:0]};
-  wire [2:0]   _GEN_672 = {1'h1, _GEN_666[1:0]};
-  wire [2:0]   _GEN_673 = _GEN_666[1] ? _GEN_668 : _GEN_667;
-  wire [2:0]   _GEN_674 = _GEN_666[1] ? _GEN_670 : _GEN_669;
-  wire [1:0]   _GEN_675 = _GEN_666[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_676 = _GEN_666[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_677 = _GEN_666[1] ? _GEN_669 : _GEN_668;
-  wire [2:0]   _GEN_678 = _GEN_666[1] ? _GEN_667 : _GEN_670;
-  wire [5:0]   _GEN_679 = conv_i4658_5_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_680 = _GEN_679[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_681 = _GEN_679[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_682 = _GEN_679[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_683 = _GEN_679[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_684 = {1'h0, _GEN_679[1:0]};
-  wire [2:0]   _GEN_685 = {1'h1, _GEN_679[1:0]};
-  wire [2:0]   _GEN_686 = _GEN_679[1] ? _GEN_681 : _GEN_680;
-  wire [2:0]   _GEN_687 = _GEN_679[1] ? _GEN_683 : _GEN_682;
-  wire [1:0]   _GEN_688 = _GEN_679[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_689 = _GEN_679[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_690 = _GEN_679[1] ? _GEN_682 : _GEN_681;
-  wire [2:0]   _GEN_691 = _GEN_679[1] ? _GEN_680 : _GEN_683;
-  wire [5:0]   _GEN_692 = conv_i4658_6_27_r4s1 | _GEN_613;
-  wire [2:0]   _GEN_693 = _GEN_692[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_694 = _GEN_692[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_695 = _GEN_692[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_696 = _GEN_692[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_697 = {1'h0, _GEN_692[1:0]};
-  wire [2:0]   _GEN_698 = {1'h1, _GEN_692[1:0]};
-  wire [2:0]   _GEN_699 = _GEN_692[1] ? _GEN_694 : _GEN_693;
-  wire [2:0]   _GEN_700 = _GEN_692[1] ? _GEN_696 : _GEN_695;
-  wire [1:0]   _GEN_701 = _GEN_692[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_702 = _GEN_692[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_703 = _GEN_692[1] ? _GEN_695 : _GEN_694;
-  wire [2:0]   _GEN_704 = _GEN_692[1] ? _GEN_693 : _GEN_696;
-  wire [5:0]   _GEN_705 = {3'h0, lanes_sroa_392_0_r4};
-  wire [5:0]   _GEN_706 = conv_i4658_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_707 = _GEN_706[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_708 = _GEN_706[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_709 = _GEN_706[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_710 = _GEN_706[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_711 = {1'h0, _GEN_706[1:0]};
-  wire [2:0]   _GEN_712 = {1'h1, _GEN_706[1:0]};
-  wire [2:0]   _GEN_713 = _GEN_706[1] ? _GEN_708 : _GEN_707;
-  wire [2:0]   _GEN_714 = _GEN_706[1] ? _GEN_710 : _GEN_709;
-  wire [1:0]   _GEN_715 = _GEN_706[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_716 = _GEN_706[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_717 = _GEN_706[1] ? _GEN_709 : _GEN_708;
-  wire [2:0]   _GEN_718 = _GEN_706[1] ? _GEN_707 : _GEN_710;
-  wire [5:0]   _GEN_719 = conv_i4658_1_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_720 = _GEN_719[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_721 = _GEN_719[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_722 = _GEN_719[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_723 = _GEN_719[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_724 = {1'h0, _GEN_719[1:0]};
-  wire [2:0]   _GEN_725 = {1'h1, _GEN_719[1:0]};
-  wire [2:0]   _GEN_726 = _GEN_719[1] ? _GEN_721 : _GEN_720;
-  wire [2:0]   _GEN_727 = _GEN_719[1] ? _GEN_723 : _GEN_722;
-  wire [1:0]   _GEN_728 = _GEN_719[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_729 = _GEN_719[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_730 = _GEN_719[1] ? _GEN_722 : _GEN_721;
-  wire [2:0]   _GEN_731 = _GEN_719[1] ? _GEN_720 : _GEN_723;
-  wire [5:0]   _GEN_732 = conv_i4658_2_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_733 = _GEN_732[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_734 = _GEN_732[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_735 = _GEN_732[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_736 = _GEN_732[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_737 = {1'h0, _GEN_732[1:0]};
-  wire [2:0]   _GEN_738 = {1'h1, _GEN_732[1:0]};
-  wire [2:0]   _GEN_739 = _GEN_732[1] ? _GEN_734 : _GEN_733;
-  wire [2:0]   _GEN_740 = _GEN_732[1] ? _GEN_736 : _GEN_735;
-  wire [1:0]   _GEN_741 = _GEN_732[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_742 = _GEN_732[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_743 = _GEN_732[1] ? _GEN_735 : _GEN_734;
-  wire [2:0]   _GEN_744 = _GEN_732[1] ? _GEN_733 : _GEN_736;
-  wire [5:0]   _GEN_745 = conv_i4658_3_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_746 = _GEN_745[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_747 = _GEN_745[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_748 = _GEN_745[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_749 = _GEN_745[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_750 = {1'h0, _GEN_745[1:0]};
-  wire [2:0]   _GEN_751 = {1'h1, _GEN_745[1:0]};
-  wire [2:0]   _GEN_752 = _GEN_745[1] ? _GEN_747 : _GEN_746;
-  wire [2:0]   _GEN_753 = _GEN_745[1] ? _GEN_749 : _GEN_748;
-  wire [1:0]   _GEN_754 = _GEN_745[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_755 = _GEN_745[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_756 = _GEN_745[1] ? _GEN_748 : _GEN_747;
-  wire [2:0]   _GEN_757 = _GEN_745[1] ? _GEN_746 : _GEN_749;
-  wire [5:0]   _GEN_758 = conv_i4658_4_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_759 = _GEN_758[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_760 = _GEN_758[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_761 = _GEN_758[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_762 = _GEN_758[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_763 = {1'h0, _GEN_758[1:0]};
-  wire [2:0]   _GEN_764 = {1'h1, _GEN_758[1:0]};
-  wire [2:0]   _GEN_765 = _GEN_758[1] ? _GEN_760 : _GEN_759;
-  wire [2:0]   _GEN_766 = _GEN_758[1] ? _GEN_762 : _GEN_761;
-  wire [1:0]   _GEN_767 = _GEN_758[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_768 = _GEN_758[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_769 = _GEN_758[1] ? _GEN_761 : _GEN_760;
-  wire [2:0]   _GEN_770 = _GEN_758[1] ? _GEN_759 : _GEN_762;
-  wire [5:0]   _GEN_771 = conv_i4658_5_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_772 = _GEN_771[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_773 = _GEN_771[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_774 = _GEN_771[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_775 = _GEN_771[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_776 = {1'h0, _GEN_771[1:0]};
-  wire [2:0]   _GEN_777 = {1'h1, _GEN_771[1:0]};
-  wire [2:0]   _GEN_778 = _GEN_771[1] ? _GEN_773 : _GEN_772;
-  wire [2:0]   _GEN_779 = _GEN_771[1] ? _GEN_775 : _GEN_774;
-  wire [1:0]   _GEN_780 = _GEN_771[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_781 = _GEN_771[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_782 = _GEN_771[1] ? _GEN_774 : _GEN_773;
-  wire [2:0]   _GEN_783 = _GEN_771[1] ? _GEN_772 : _GEN_775;
-  wire [5:0]   _GEN_784 = conv_i4658_6_21_r4s1 | _GEN_705;
-  wire [2:0]   _GEN_785 = _GEN_784[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_786 = _GEN_784[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_787 = _GEN_784[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_788 = _GEN_784[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_789 = {1'h0, _GEN_784[1:0]};
-  wire [2:0]   _GEN_790 = {1'h1, _GEN_784[1:0]};
-  wire [2:0]   _GEN_791 = _GEN_784[1] ? _GEN_786 : _GEN_785;
-  wire [2:0]   _GEN_792 = _GEN_784[1] ? _GEN_788 : _GEN_787;
-  wire [1:0]   _GEN_793 = _GEN_784[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_794 = _GEN_784[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_795 = _GEN_784[1] ? _GEN_787 : _GEN_786;
-  wire [2:0]   _GEN_796 = _GEN_784[1] ? _GEN_785 : _GEN_788;
-  wire [5:0]   _GEN_797 = {3'h0, lanes_sroa_518_0_r4};
-  wire [5:0]   _GEN_798 = conv_i4658_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_799 = _GEN_798[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_800 = _GEN_798[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_801 = _GEN_798[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_802 = _GEN_798[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_803 = {1'h0, _GEN_798[1:0]};
-  wire [2:0]   _GEN_804 = {1'h1, _GEN_798[1:0]};
-  wire [2:0]   _GEN_805 = _GEN_798[1] ? _GEN_800 : _GEN_799;
-  wire [2:0]   _GEN_806 = _GEN_798[1] ? _GEN_802 : _GEN_801;
-  wire [1:0]   _GEN_807 = _GEN_798[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_808 = _GEN_798[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_809 = _GEN_798[1] ? _GEN_801 : _GEN_800;
-  wire [2:0]   _GEN_810 = _GEN_798[1] ? _GEN_799 : _GEN_802;
-  wire [5:0]   _GEN_811 = conv_i4658_1_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_812 = _GEN_811[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_813 = _GEN_811[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_814 = _GEN_811[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_815 = _GEN_811[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_816 = {1'h0, _GEN_811[1:0]};
-  wire [2:0]   _GEN_817 = {1'h1, _GEN_811[1:0]};
-  wire [2:0]   _GEN_818 = _GEN_811[1] ? _GEN_813 : _GEN_812;
-  wire [2:0]   _GEN_819 = _GEN_811[1] ? _GEN_815 : _GEN_814;
-  wire [1:0]   _GEN_820 = _GEN_811[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_821 = _GEN_811[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_822 = _GEN_811[1] ? _GEN_814 : _GEN_813;
-  wire [2:0]   _GEN_823 = _GEN_811[1] ? _GEN_812 : _GEN_815;
-  wire [5:0]   _GEN_824 = conv_i4658_2_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_825 = _GEN_824[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_826 = _GEN_824[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_827 = _GEN_824[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_828 = _GEN_824[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_829 = {1'h0, _GEN_824[1:0]};
-  wire [2:0]   _GEN_830 = {1'h1, _GEN_824[1:0]};
-  wire [2:0]   _GEN_831 = _GEN_824[1] ? _GEN_826 : _GEN_825;
-  wire [2:0]   _GEN_832 = _GEN_824[1] ? _GEN_828 : _GEN_827;
-  wire [1:0]   _GEN_833 = _GEN_824[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_834 = _GEN_824[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_835 = _GEN_824[1] ? _GEN_827 : _GEN_826;
-  wire [2:0]   _GEN_836 = _GEN_824[1] ? _GEN_825 : _GEN_828;
-  wire [5:0]   _GEN_837 = conv_i4658_3_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_838 = _GEN_837[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_839 = _GEN_837[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_840 = _GEN_837[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_841 = _GEN_837[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_842 = {1'h0, _GEN_837[1:0]};
-  wire [2:0]   _GEN_843 = {1'h1, _GEN_837[1:0]};
-  wire [2:0]   _GEN_844 = _GEN_837[1] ? _GEN_839 : _GEN_838;
-  wire [2:0]   _GEN_845 = _GEN_837[1] ? _GEN_841 : _GEN_840;
-  wire [1:0]   _GEN_846 = _GEN_837[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_847 = _GEN_837[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_848 = _GEN_837[1] ? _GEN_840 : _GEN_839;
-  wire [2:0]   _GEN_849 = _GEN_837[1] ? _GEN_838 : _GEN_841;
-  wire [5:0]   _GEN_850 = conv_i4658_4_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_851 = _GEN_850[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_852 = _GEN_850[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_853 = _GEN_850[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_854 = _GEN_850[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_855 = {1'h0, _GEN_850[1:0]};
-  wire [2:0]   _GEN_856 = {1'h1, _GEN_850[1:0]};
-  wire [2:0]   _GEN_857 = _GEN_850[1] ? _GEN_852 : _GEN_851;
-  wire [2:0]   _GEN_858 = _GEN_850[1] ? _GEN_854 : _GEN_853;
-  wire [1:0]   _GEN_859 = _GEN_850[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_860 = _GEN_850[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_861 = _GEN_850[1] ? _GEN_853 : _GEN_852;
-  wire [2:0]   _GEN_862 = _GEN_850[1] ? _GEN_851 : _GEN_854;
-  wire [5:0]   _GEN_863 = conv_i4658_5_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_864 = _GEN_863[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_865 = _GEN_863[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_866 = _GEN_863[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_867 = _GEN_863[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_868 = {1'h0, _GEN_863[1:0]};
-  wire [2:0]   _GEN_869 = {1'h1, _GEN_863[1:0]};
-  wire [2:0]   _GEN_870 = _GEN_863[1] ? _GEN_865 : _GEN_864;
-  wire [2:0]   _GEN_871 = _GEN_863[1] ? _GEN_867 : _GEN_866;
-  wire [1:0]   _GEN_872 = _GEN_863[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_873 = _GEN_863[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_874 = _GEN_863[1] ? _GEN_866 : _GEN_865;
-  wire [2:0]   _GEN_875 = _GEN_863[1] ? _GEN_864 : _GEN_867;
-  wire [5:0]   _GEN_876 = conv_i4658_6_28_r4s1 | _GEN_797;
-  wire [2:0]   _GEN_877 = _GEN_876[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_878 = _GEN_876[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_879 = _GEN_876[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_880 = _GEN_876[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_881 = {1'h0, _GEN_876[1:0]};
-  wire [2:0]   _GEN_882 = {1'h1, _GEN_876[1:0]};
-  wire [2:0]   _GEN_883 = _GEN_876[1] ? _GEN_878 : _GEN_877;
-  wire [2:0]   _GEN_884 = _GEN_876[1] ? _GEN_880 : _GEN_879;
-  wire [1:0]   _GEN_885 = _GEN_876[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_886 = _GEN_876[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_887 = _GEN_876[1] ? _GEN_879 : _GEN_878;
-  wire [2:0]   _GEN_888 = _GEN_876[1] ? _GEN_877 : _GEN_880;
-  wire [5:0]   _GEN_889 = {3'h0, lanes_sroa_374_0_r4};
-  wire [5:0]   _GEN_890 = conv_i4658_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_891 = _GEN_890[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_892 = _GEN_890[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_893 = _GEN_890[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_894 = _GEN_890[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_895 = {1'h0, _GEN_890[1:0]};
-  wire [2:0]   _GEN_896 = {1'h1, _GEN_890[1:0]};
-  wire [2:0]   _GEN_897 = _GEN_890[1] ? _GEN_892 : _GEN_891;
-  wire [2:0]   _GEN_898 = _GEN_890[1] ? _GEN_894 : _GEN_893;
-  wire [1:0]   _GEN_899 = _GEN_890[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_900 = _GEN_890[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_901 = _GEN_890[1] ? _GEN_893 : _GEN_892;
-  wire [2:0]   _GEN_902 = _GEN_890[1] ? _GEN_891 : _GEN_894;
-  wire [5:0]   _GEN_903 = conv_i4658_1_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_904 = _GEN_903[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_905 = _GEN_903[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_906 = _GEN_903[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_907 = _GEN_903[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_908 = {1'h0, _GEN_903[1:0]};
-  wire [2:0]   _GEN_909 = {1'h1, _GEN_903[1:0]};
-  wire [2:0]   _GEN_910 = _GEN_903[1] ? _GEN_905 : _GEN_904;
-  wire [2:0]   _GEN_911 = _GEN_903[1] ? _GEN_907 : _GEN_906;
-  wire [1:0]   _GEN_912 = _GEN_903[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_913 = _GEN_903[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_914 = _GEN_903[1] ? _GEN_906 : _GEN_905;
-  wire [2:0]   _GEN_915 = _GEN_903[1] ? _GEN_904 : _GEN_907;
-  wire [5:0]   _GEN_916 = conv_i4658_2_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_917 = _GEN_916[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_918 = _GEN_916[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_919 = _GEN_916[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_920 = _GEN_916[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_921 = {1'h0, _GEN_916[1:0]};
-  wire [2:0]   _GEN_922 = {1'h1, _GEN_916[1:0]};
-  wire [2:0]   _GEN_923 = _GEN_916[1] ? _GEN_918 : _GEN_917;
-  wire [2:0]   _GEN_924 = _GEN_916[1] ? _GEN_920 : _GEN_919;
-  wire [1:0]   _GEN_925 = _GEN_916[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_926 = _GEN_916[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_927 = _GEN_916[1] ? _GEN_919 : _GEN_918;
-  wire [2:0]   _GEN_928 = _GEN_916[1] ? _GEN_917 : _GEN_920;
-  wire [5:0]   _GEN_929 = conv_i4658_3_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_930 = _GEN_929[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_931 = _GEN_929[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_932 = _GEN_929[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_933 = _GEN_929[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_934 = {1'h0, _GEN_929[1:0]};
-  wire [2:0]   _GEN_935 = {1'h1, _GEN_929[1:0]};
-  wire [2:0]   _GEN_936 = _GEN_929[1] ? _GEN_931 : _GEN_930;
-  wire [2:0]   _GEN_937 = _GEN_929[1] ? _GEN_933 : _GEN_932;
-  wire [1:0]   _GEN_938 = _GEN_929[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_939 = _GEN_929[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_940 = _GEN_929[1] ? _GEN_932 : _GEN_931;
-  wire [2:0]   _GEN_941 = _GEN_929[1] ? _GEN_930 : _GEN_933;
-  wire [5:0]   _GEN_942 = conv_i4658_4_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_943 = _GEN_942[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_944 = _GEN_942[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_945 = _GEN_942[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_946 = _GEN_942[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_947 = {1'h0, _GEN_942[1:0]};
-  wire [2:0]   _GEN_948 = {1'h1, _GEN_942[1:0]};
-  wire [2:0]   _GEN_949 = _GEN_942[1] ? _GEN_944 : _GEN_943;
-  wire [2:0]   _GEN_950 = _GEN_942[1] ? _GEN_946 : _GEN_945;
-  wire [1:0]   _GEN_951 = _GEN_942[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_952 = _GEN_942[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_953 = _GEN_942[1] ? _GEN_945 : _GEN_944;
-  wire [2:0]   _GEN_954 = _GEN_942[1] ? _GEN_943 : _GEN_946;
-  wire [5:0]   _GEN_955 = conv_i4658_5_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_956 = _GEN_955[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_957 = _GEN_955[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_958 = _GEN_955[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_959 = _GEN_955[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_960 = {1'h0, _GEN_955[1:0]};
-  wire [2:0]   _GEN_961 = {1'h1, _GEN_955[1:0]};
-  wire [2:0]   _GEN_962 = _GEN_955[1] ? _GEN_957 : _GEN_956;
-  wire [2:0]   _GEN_963 = _GEN_955[1] ? _GEN_959 : _GEN_958;
-  wire [1:0]   _GEN_964 = _GEN_955[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_965 = _GEN_955[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_966 = _GEN_955[1] ? _GEN_958 : _GEN_957;
-  wire [2:0]   _GEN_967 = _GEN_955[1] ? _GEN_956 : _GEN_959;
-  wire [5:0]   _GEN_968 = conv_i4658_6_20_r4s1 | _GEN_889;
-  wire [2:0]   _GEN_969 = _GEN_968[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_970 = _GEN_968[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_971 = _GEN_968[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_972 = _GEN_968[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_973 = {1'h0, _GEN_968[1:0]};
-  wire [2:0]   _GEN_974 = {1'h1, _GEN_968[1:0]};
-  wire [2:0]   _GEN_975 = _GEN_968[1] ? _GEN_970 : _GEN_969;
-  wire [2:0]   _GEN_976 = _GEN_968[1] ? _GEN_972 : _GEN_971;
-  wire [1:0]   _GEN_977 = _GEN_968[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_978 = _GEN_968[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_979 = _GEN_968[1] ? _GEN_971 : _GEN_970;
-  wire [2:0]   _GEN_980 = _GEN_968[1] ? _GEN_969 : _GEN_972;
-  wire [5:0]   _GEN_981 = {3'h0, lanes_sroa_356_0_r4};
-  wire [5:0]   _GEN_982 = conv_i4658_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_983 = _GEN_982[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_984 = _GEN_982[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_985 = _GEN_982[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_986 = _GEN_982[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_987 = {1'h0, _GEN_982[1:0]};
-  wire [2:0]   _GEN_988 = {1'h1, _GEN_982[1:0]};
-  wire [2:0]   _GEN_989 = _GEN_982[1] ? _GEN_984 : _GEN_983;
-  wire [2:0]   _GEN_990 = _GEN_982[1] ? _GEN_986 : _GEN_985;
-  wire [1:0]   _GEN_991 = _GEN_982[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_992 = _GEN_982[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_993 = _GEN_982[1] ? _GEN_985 : _GEN_984;
-  wire [2:0]   _GEN_994 = _GEN_982[1] ? _GEN_983 : _GEN_986;
-  wire [5:0]   _GEN_995 = conv_i4658_1_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_996 = _GEN_995[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_997 = _GEN_995[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_998 = _GEN_995[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_999 = _GEN_995[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1000 = {1'h0, _GEN_995[1:0]};
-  wire [2:0]   _GEN_1001 = {1'h1, _GEN_995[1:0]};
-  wire [2:0]   _GEN_1002 = _GEN_995[1] ? _GEN_997 : _GEN_996;
-  wire [2:0]   _GEN_1003 = _GEN_995[1] ? _GEN_999 : _GEN_998;
-  wire [1:0]   _GEN_1004 = _GEN_995[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1005 = _GEN_995[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1006 = _GEN_995[1] ? _GEN_998 : _GEN_997;
-  wire [2:0]   _GEN_1007 = _GEN_995[1] ? _GEN_996 : _GEN_999;
-  wire [5:0]   _GEN_1008 = conv_i4658_2_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_1009 = _GEN_1008[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1010 = _GEN_1008[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1011 = _GEN_1008[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1012 = _GEN_1008[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1013 = {1'h0, _GEN_1008[1:0]};
-  wire [2:0]   _GEN_1014 = {1'h1, _GEN_1008[1:0]};
-  wire [2:0]   _GEN_1015 = _GEN_1008[1] ? _GEN_1010 : _GEN_1009;
-  wire [2:0]   _GEN_1016 = _GEN_1008[1] ? _GEN_1012 : _GEN_1011;
-  wire [1:0]   _GEN_1017 = _GEN_1008[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1018 = _GEN_1008[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1019 = _GEN_1008[1] ? _GEN_1011 : _GEN_1010;
-  wire [2:0]   _GEN_1020 = _GEN_1008[1] ? _GEN_1009 : _GEN_1012;
-  wire [5:0]   _GEN_1021 = conv_i4658_3_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_1022 = _GEN_1021[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1023 = _GEN_1021[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1024 = _GEN_1021[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1025 = _GEN_1021[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1026 = {1'h0, _GEN_1021[1:0]};
-  wire [2:0]   _GEN_1027 = {1'h1, _GEN_1021[1:0]};
-  wire [2:0]   _GEN_1028 = _GEN_1021[1] ? _GEN_1023 : _GEN_1022;
-  wire [2:0]   _GEN_1029 = _GEN_1021[1] ? _GEN_1025 : _GEN_1024;
-  wire [1:0]   _GEN_1030 = _GEN_1021[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1031 = _GEN_1021[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1032 = _GEN_1021[1] ? _GEN_1024 : _GEN_1023;
-  wire [2:0]   _GEN_1033 = _GEN_1021[1] ? _GEN_1022 : _GEN_1025;
-  wire [5:0]   _GEN_1034 = conv_i4658_4_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_1035 = _GEN_1034[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1036 = _GEN_1034[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1037 = _GEN_1034[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1038 = _GEN_1034[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1039 = {1'h0, _GEN_1034[1:0]};
-  wire [2:0]   _GEN_1040 = {1'h1, _GEN_1034[1:0]};
-  wire [2:0]   _GEN_1041 = _GEN_1034[1] ? _GEN_1036 : _GEN_1035;
-  wire [2:0]   _GEN_1042 = _GEN_1034[1] ? _GEN_1038 : _GEN_1037;
-  wire [1:0]   _GEN_1043 = _GEN_1034[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1044 = _GEN_1034[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1045 = _GEN_1034[1] ? _GEN_1037 : _GEN_1036;
-  wire [2:0]   _GEN_1046 = _GEN_1034[1] ? _GEN_1035 : _GEN_1038;
-  wire [5:0]   _GEN_1047 = conv_i4658_5_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_1048 = _GEN_1047[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1049 = _GEN_1047[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1050 = _GEN_1047[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1051 = _GEN_1047[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1052 = {1'h0, _GEN_1047[1:0]};
-  wire [2:0]   _GEN_1053 = {1'h1, _GEN_1047[1:0]};
-  wire [2:0]   _GEN_1054 = _GEN_1047[1] ? _GEN_1049 : _GEN_1048;
-  wire [2:0]   _GEN_1055 = _GEN_1047[1] ? _GEN_1051 : _GEN_1050;
-  wire [1:0]   _GEN_1056 = _GEN_1047[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1057 = _GEN_1047[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1058 = _GEN_1047[1] ? _GEN_1050 : _GEN_1049;
-  wire [2:0]   _GEN_1059 = _GEN_1047[1] ? _GEN_1048 : _GEN_1051;
-  wire [5:0]   _GEN_1060 = conv_i4658_6_19_r4s1 | _GEN_981;
-  wire [2:0]   _GEN_1061 = _GEN_1060[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1062 = _GEN_1060[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1063 = _GEN_1060[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1064 = _GEN_1060[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1065 = {1'h0, _GEN_1060[1:0]};
-  wire [2:0]   _GEN_1066 = {1'h1, _GEN_1060[1:0]};
-  wire [2:0]   _GEN_1067 = _GEN_1060[1] ? _GEN_1062 : _GEN_1061;
-  wire [2:0]   _GEN_1068 = _GEN_1060[1] ? _GEN_1064 : _GEN_1063;
-  wire [1:0]   _GEN_1069 = _GEN_1060[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1070 = _GEN_1060[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1071 = _GEN_1060[1] ? _GEN_1063 : _GEN_1062;
-  wire [2:0]   _GEN_1072 = _GEN_1060[1] ? _GEN_1061 : _GEN_1064;
-  wire [5:0]   _GEN_1073 = {3'h0, lanes_sroa_536_0_r4};
-  wire [5:0]   _GEN_1074 = conv_i4658_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1075 = _GEN_1074[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1076 = _GEN_1074[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1077 = _GEN_1074[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1078 = _GEN_1074[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1079 = {1'h0, _GEN_1074[1:0]};
-  wire [2:0]   _GEN_1080 = {1'h1, _GEN_1074[1:0]};
-  wire [2:0]   _GEN_1081 = _GEN_1074[1] ? _GEN_1076 : _GEN_1075;
-  wire [2:0]   _GEN_1082 = _GEN_1074[1] ? _GEN_1078 : _GEN_1077;
-  wire [1:0]   _GEN_1083 = _GEN_1074[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1084 = _GEN_1074[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1085 = _GEN_1074[1] ? _GEN_1077 : _GEN_1076;
-  wire [2:0]   _GEN_1086 = _GEN_1074[1] ? _GEN_1075 : _GEN_1078;
-  wire [5:0]   _GEN_1087 = conv_i4658_1_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1088 = _GEN_1087[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1089 = _GEN_1087[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1090 = _GEN_1087[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1091 = _GEN_1087[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1092 = {1'h0, _GEN_1087[1:0]};
-  wire [2:0]   _GEN_1093 = {1'h1, _GEN_1087[1:0]};
-  wire [2:0]   _GEN_1094 = _GEN_1087[1] ? _GEN_1089 : _GEN_1088;
-  wire [2:0]   _GEN_1095 = _GEN_1087[1] ? _GEN_1091 : _GEN_1090;
-  wire [1:0]   _GEN_1096 = _GEN_1087[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1097 = _GEN_1087[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1098 = _GEN_1087[1] ? _GEN_1090 : _GEN_1089;
-  wire [2:0]   _GEN_1099 = _GEN_1087[1] ? _GEN_1088 : _GEN_1091;
-  wire [5:0]   _GEN_1100 = conv_i4658_2_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1101 = _GEN_1100[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1102 = _GEN_1100[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1103 = _GEN_1100[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1104 = _GEN_1100[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1105 = {1'h0, _GEN_1100[1:0]};
-  wire [2:0]   _GEN_1106 = {1'h1, _GEN_1100[1:0]};
-  wire [2:0]   _GEN_1107 = _GEN_1100[1] ? _GEN_1102 : _GEN_1101;
-  wire [2:0]   _GEN_1108 = _GEN_1100[1] ? _GEN_1104 : _GEN_1103;
-  wire [1:0]   _GEN_1109 = _GEN_1100[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1110 = _GEN_1100[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1111 = _GEN_1100[1] ? _GEN_1103 : _GEN_1102;
-  wire [2:0]   _GEN_1112 = _GEN_1100[1] ? _GEN_1101 : _GEN_1104;
-  wire [5:0]   _GEN_1113 = conv_i4658_3_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1114 = _GEN_1113[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1115 = _GEN_1113[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1116 = _GEN_1113[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1117 = _GEN_1113[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1118 = {1'h0, _GEN_1113[1:0]};
-  wire [2:0]   _GEN_1119 = {1'h1, _GEN_1113[1:0]};
-  wire [2:0]   _GEN_1120 = _GEN_1113[1] ? _GEN_1115 : _GEN_1114;
-  wire [2:0]   _GEN_1121 = _GEN_1113[1] ? _GEN_1117 : _GEN_1116;
-  wire [1:0]   _GEN_1122 = _GEN_1113[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1123 = _GEN_1113[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1124 = _GEN_1113[1] ? _GEN_1116 : _GEN_1115;
-  wire [2:0]   _GEN_1125 = _GEN_1113[1] ? _GEN_1114 : _GEN_1117;
-  wire [5:0]   _GEN_1126 = conv_i4658_4_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1127 = _GEN_1126[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1128 = _GEN_1126[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1129 = _GEN_1126[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1130 = _GEN_1126[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1131 = {1'h0, _GEN_1126[1:0]};
-  wire [2:0]   _GEN_1132 = {1'h1, _GEN_1126[1:0]};
-  wire [2:0]   _GEN_1133 = _GEN_1126[1] ? _GEN_1128 : _GEN_1127;
-  wire [2:0]   _GEN_1134 = _GEN_1126[1] ? _GEN_1130 : _GEN_1129;
-  wire [1:0]   _GEN_1135 = _GEN_1126[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1136 = _GEN_1126[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1137 = _GEN_1126[1] ? _GEN_1129 : _GEN_1128;
-  wire [2:0]   _GEN_1138 = _GEN_1126[1] ? _GEN_1127 : _GEN_1130;
-  wire [5:0]   _GEN_1139 = conv_i4658_5_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1140 = _GEN_1139[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1141 = _GEN_1139[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1142 = _GEN_1139[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1143 = _GEN_1139[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1144 = {1'h0, _GEN_1139[1:0]};
-  wire [2:0]   _GEN_1145 = {1'h1, _GEN_1139[1:0]};
-  wire [2:0]   _GEN_1146 = _GEN_1139[1] ? _GEN_1141 : _GEN_1140;
-  wire [2:0]   _GEN_1147 = _GEN_1139[1] ? _GEN_1143 : _GEN_1142;
-  wire [1:0]   _GEN_1148 = _GEN_1139[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1149 = _GEN_1139[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1150 = _GEN_1139[1] ? _GEN_1142 : _GEN_1141;
-  wire [2:0]   _GEN_1151 = _GEN_1139[1] ? _GEN_1140 : _GEN_1143;
-  wire [5:0]   _GEN_1152 = conv_i4658_6_29_r4s1 | _GEN_1073;
-  wire [2:0]   _GEN_1153 = _GEN_1152[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1154 = _GEN_1152[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1155 = _GEN_1152[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1156 = _GEN_1152[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1157 = {1'h0, _GEN_1152[1:0]};
-  wire [2:0]   _GEN_1158 = {1'h1, _GEN_1152[1:0]};
-  wire [2:0]   _GEN_1159 = _GEN_1152[1] ? _GEN_1154 : _GEN_1153;
-  wire [2:0]   _GEN_1160 = _GEN_1152[1] ? _GEN_1156 : _GEN_1155;
-  wire [1:0]   _GEN_1161 = _GEN_1152[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1162 = _GEN_1152[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1163 = _GEN_1152[1] ? _GEN_1155 : _GEN_1154;
-  wire [2:0]   _GEN_1164 = _GEN_1152[1] ? _GEN_1153 : _GEN_1156;
-  wire [5:0]   _GEN_1165 = {3'h0, lanes_sroa_338_0_r4};
-  wire [5:0]   _GEN_1166 = conv_i4658_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1167 = _GEN_1166[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1168 = _GEN_1166[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1169 = _GEN_1166[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1170 = _GEN_1166[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1171 = {1'h0, _GEN_1166[1:0]};
-  wire [2:0]   _GEN_1172 = {1'h1, _GEN_1166[1:0]};
-  wire [2:0]   _GEN_1173 = _GEN_1166[1] ? _GEN_1168 : _GEN_1167;
-  wire [2:0]   _GEN_1174 = _GEN_1166[1] ? _GEN_1170 : _GEN_1169;
-  wire [1:0]   _GEN_1175 = _GEN_1166[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1176 = _GEN_1166[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1177 = _GEN_1166[1] ? _GEN_1169 : _GEN_1168;
-  wire [2:0]   _GEN_1178 = _GEN_1166[1] ? _GEN_1167 : _GEN_1170;
-  wire [5:0]   _GEN_1179 = conv_i4658_1_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1180 = _GEN_1179[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1181 = _GEN_1179[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1182 = _GEN_1179[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1183 = _GEN_1179[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1184 = {1'h0, _GEN_1179[1:0]};
-  wire [2:0]   _GEN_1185 = {1'h1, _GEN_1179[1:0]};
-  wire [2:0]   _GEN_1186 = _GEN_1179[1] ? _GEN_1181 : _GEN_1180;
-  wire [2:0]   _GEN_1187 = _GEN_1179[1] ? _GEN_1183 : _GEN_1182;
-  wire [1:0]   _GEN_1188 = _GEN_1179[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1189 = _GEN_1179[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1190 = _GEN_1179[1] ? _GEN_1182 : _GEN_1181;
-  wire [2:0]   _GEN_1191 = _GEN_1179[1] ? _GEN_1180 : _GEN_1183;
-  wire [5:0]   _GEN_1192 = conv_i4658_2_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1193 = _GEN_1192[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1194 = _GEN_1192[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1195 = _GEN_1192[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1196 = _GEN_1192[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1197 = {1'h0, _GEN_1192[1:0]};
-  wire [2:0]   _GEN_1198 = {1'h1, _GEN_1192[1:0]};
-  wire [2:0]   _GEN_1199 = _GEN_1192[1] ? _GEN_1194 : _GEN_1193;
-  wire [2:0]   _GEN_1200 = _GEN_1192[1] ? _GEN_1196 : _GEN_1195;
-  wire [1:0]   _GEN_1201 = _GEN_1192[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1202 = _GEN_1192[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1203 = _GEN_1192[1] ? _GEN_1195 : _GEN_1194;
-  wire [2:0]   _GEN_1204 = _GEN_1192[1] ? _GEN_1193 : _GEN_1196;
-  wire [5:0]   _GEN_1205 = conv_i4658_3_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1206 = _GEN_1205[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1207 = _GEN_1205[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1208 = _GEN_1205[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1209 = _GEN_1205[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1210 = {1'h0, _GEN_1205[1:0]};
-  wire [2:0]   _GEN_1211 = {1'h1, _GEN_1205[1:0]};
-  wire [2:0]   _GEN_1212 = _GEN_1205[1] ? _GEN_1207 : _GEN_1206;
-  wire [2:0]   _GEN_1213 = _GEN_1205[1] ? _GEN_1209 : _GEN_1208;
-  wire [1:0]   _GEN_1214 = _GEN_1205[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1215 = _GEN_1205[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1216 = _GEN_1205[1] ? _GEN_1208 : _GEN_1207;
-  wire [2:0]   _GEN_1217 = _GEN_1205[1] ? _GEN_1206 : _GEN_1209;
-  wire [5:0]   _GEN_1218 = conv_i4658_4_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1219 = _GEN_1218[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1220 = _GEN_1218[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1221 = _GEN_1218[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1222 = _GEN_1218[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1223 = {1'h0, _GEN_1218[1:0]};
-  wire [2:0]   _GEN_1224 = {1'h1, _GEN_1218[1:0]};
-  wire [2:0]   _GEN_1225 = _GEN_1218[1] ? _GEN_1220 : _GEN_1219;
-  wire [2:0]   _GEN_1226 = _GEN_1218[1] ? _GEN_1222 : _GEN_1221;
-  wire [1:0]   _GEN_1227 = _GEN_1218[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1228 = _GEN_1218[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1229 = _GEN_1218[1] ? _GEN_1221 : _GEN_1220;
-  wire [2:0]   _GEN_1230 = _GEN_1218[1] ? _GEN_1219 : _GEN_1222;
-  wire [5:0]   _GEN_1231 = conv_i4658_5_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1232 = _GEN_1231[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1233 = _GEN_1231[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1234 = _GEN_1231[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1235 = _GEN_1231[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1236 = {1'h0, _GEN_1231[1:0]};
-  wire [2:0]   _GEN_1237 = {1'h1, _GEN_1231[1:0]};
-  wire [2:0]   _GEN_1238 = _GEN_1231[1] ? _GEN_1233 : _GEN_1232;
-  wire [2:0]   _GEN_1239 = _GEN_1231[1] ? _GEN_1235 : _GEN_1234;
-  wire [1:0]   _GEN_1240 = _GEN_1231[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1241 = _GEN_1231[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1242 = _GEN_1231[1] ? _GEN_1234 : _GEN_1233;
-  wire [2:0]   _GEN_1243 = _GEN_1231[1] ? _GEN_1232 : _GEN_1235;
-  wire [5:0]   _GEN_1244 = conv_i4658_6_18_r4s1 | _GEN_1165;
-  wire [2:0]   _GEN_1245 = _GEN_1244[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1246 = _GEN_1244[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1247 = _GEN_1244[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1248 = _GEN_1244[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1249 = {1'h0, _GEN_1244[1:0]};
-  wire [2:0]   _GEN_1250 = {1'h1, _GEN_1244[1:0]};
-  wire [2:0]   _GEN_1251 = _GEN_1244[1] ? _GEN_1246 : _GEN_1245;
-  wire [2:0]   _GEN_1252 = _GEN_1244[1] ? _GEN_1248 : _GEN_1247;
-  wire [1:0]   _GEN_1253 = _GEN_1244[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1254 = _GEN_1244[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1255 = _GEN_1244[1] ? _GEN_1247 : _GEN_1246;
-  wire [2:0]   _GEN_1256 = _GEN_1244[1] ? _GEN_1245 : _GEN_1248;
-  wire [5:0]   _GEN_1257 = {3'h0, lanes_sroa_554_0_r4};
-  wire [5:0]   _GEN_1258 = conv_i4658_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1259 = _GEN_1258[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1260 = _GEN_1258[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1261 = _GEN_1258[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1262 = _GEN_1258[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1263 = {1'h0, _GEN_1258[1:0]};
-  wire [2:0]   _GEN_1264 = {1'h1, _GEN_1258[1:0]};
-  wire [2:0]   _GEN_1265 = _GEN_1258[1] ? _GEN_1260 : _GEN_1259;
-  wire [2:0]   _GEN_1266 = _GEN_1258[1] ? _GEN_1262 : _GEN_1261;
-  wire [1:0]   _GEN_1267 = _GEN_1258[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1268 = _GEN_1258[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1269 = _GEN_1258[1] ? _GEN_1261 : _GEN_1260;
-  wire [2:0]   _GEN_1270 = _GEN_1258[1] ? _GEN_1259 : _GEN_1262;
-  wire [5:0]   _GEN_1271 = conv_i4658_1_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1272 = _GEN_1271[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1273 = _GEN_1271[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1274 = _GEN_1271[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1275 = _GEN_1271[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1276 = {1'h0, _GEN_1271[1:0]};
-  wire [2:0]   _GEN_1277 = {1'h1, _GEN_1271[1:0]};
-  wire [2:0]   _GEN_1278 = _GEN_1271[1] ? _GEN_1273 : _GEN_1272;
-  wire [2:0]   _GEN_1279 = _GEN_1271[1] ? _GEN_1275 : _GEN_1274;
-  wire [1:0]   _GEN_1280 = _GEN_1271[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1281 = _GEN_1271[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1282 = _GEN_1271[1] ? _GEN_1274 : _GEN_1273;
-  wire [2:0]   _GEN_1283 = _GEN_1271[1] ? _GEN_1272 : _GEN_1275;
-  wire [5:0]   _GEN_1284 = conv_i4658_2_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1285 = _GEN_1284[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1286 = _GEN_1284[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1287 = _GEN_1284[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1288 = _GEN_1284[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1289 = {1'h0, _GEN_1284[1:0]};
-  wire [2:0]   _GEN_1290 = {1'h1, _GEN_1284[1:0]};
-  wire [2:0]   _GEN_1291 = _GEN_1284[1] ? _GEN_1286 : _GEN_1285;
-  wire [2:0]   _GEN_1292 = _GEN_1284[1] ? _GEN_1288 : _GEN_1287;
-  wire [1:0]   _GEN_1293 = _GEN_1284[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1294 = _GEN_1284[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1295 = _GEN_1284[1] ? _GEN_1287 : _GEN_1286;
-  wire [2:0]   _GEN_1296 = _GEN_1284[1] ? _GEN_1285 : _GEN_1288;
-  wire [5:0]   _GEN_1297 = conv_i4658_3_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1298 = _GEN_1297[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1299 = _GEN_1297[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1300 = _GEN_1297[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1301 = _GEN_1297[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1302 = {1'h0, _GEN_1297[1:0]};
-  wire [2:0]   _GEN_1303 = {1'h1, _GEN_1297[1:0]};
-  wire [2:0]   _GEN_1304 = _GEN_1297[1] ? _GEN_1299 : _GEN_1298;
-  wire [2:0]   _GEN_1305 = _GEN_1297[1] ? _GEN_1301 : _GEN_1300;
-  wire [1:0]   _GEN_1306 = _GEN_1297[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1307 = _GEN_1297[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1308 = _GEN_1297[1] ? _GEN_1300 : _GEN_1299;
-  wire [2:0]   _GEN_1309 = _GEN_1297[1] ? _GEN_1298 : _GEN_1301;
-  wire [5:0]   _GEN_1310 = conv_i4658_4_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1311 = _GEN_1310[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1312 = _GEN_1310[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1313 = _GEN_1310[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1314 = _GEN_1310[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1315 = {1'h0, _GEN_1310[1:0]};
-  wire [2:0]   _GEN_1316 = {1'h1, _GEN_1310[1:0]};
-  wire [2:0]   _GEN_1317 = _GEN_1310[1] ? _GEN_1312 : _GEN_1311;
-  wire [2:0]   _GEN_1318 = _GEN_1310[1] ? _GEN_1314 : _GEN_1313;
-  wire [1:0]   _GEN_1319 = _GEN_1310[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1320 = _GEN_1310[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1321 = _GEN_1310[1] ? _GEN_1313 : _GEN_1312;
-  wire [2:0]   _GEN_1322 = _GEN_1310[1] ? _GEN_1311 : _GEN_1314;
-  wire [5:0]   _GEN_1323 = conv_i4658_5_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1324 = _GEN_1323[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1325 = _GEN_1323[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1326 = _GEN_1323[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1327 = _GEN_1323[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1328 = {1'h0, _GEN_1323[1:0]};
-  wire [2:0]   _GEN_1329 = {1'h1, _GEN_1323[1:0]};
-  wire [2:0]   _GEN_1330 = _GEN_1323[1] ? _GEN_1325 : _GEN_1324;
-  wire [2:0]   _GEN_1331 = _GEN_1323[1] ? _GEN_1327 : _GEN_1326;
-  wire [1:0]   _GEN_1332 = _GEN_1323[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1333 = _GEN_1323[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1334 = _GEN_1323[1] ? _GEN_1326 : _GEN_1325;
-  wire [2:0]   _GEN_1335 = _GEN_1323[1] ? _GEN_1324 : _GEN_1327;
-  wire [5:0]   _GEN_1336 = conv_i4658_6_30_r4s1 | _GEN_1257;
-  wire [2:0]   _GEN_1337 = _GEN_1336[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1338 = _GEN_1336[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1339 = _GEN_1336[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1340 = _GEN_1336[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1341 = {1'h0, _GEN_1336[1:0]};
-  wire [2:0]   _GEN_1342 = {1'h1, _GEN_1336[1:0]};
-  wire [2:0]   _GEN_1343 = _GEN_1336[1] ? _GEN_1338 : _GEN_1337;
-  wire [2:0]   _GEN_1344 = _GEN_1336[1] ? _GEN_1340 : _GEN_1339;
-  wire [1:0]   _GEN_1345 = _GEN_1336[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1346 = _GEN_1336[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1347 = _GEN_1336[1] ? _GEN_1339 : _GEN_1338;
-  wire [2:0]   _GEN_1348 = _GEN_1336[1] ? _GEN_1337 : _GEN_1340;
-  wire [5:0]   _GEN_1349 = {3'h0, lanes_sroa_320_0_r4};
-  wire [5:0]   _GEN_1350 = conv_i4658_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1351 = _GEN_1350[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1352 = _GEN_1350[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1353 = _GEN_1350[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1354 = _GEN_1350[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1355 = {1'h0, _GEN_1350[1:0]};
-  wire [2:0]   _GEN_1356 = {1'h1, _GEN_1350[1:0]};
-  wire [2:0]   _GEN_1357 = _GEN_1350[1] ? _GEN_1352 : _GEN_1351;
-  wire [2:0]   _GEN_1358 = _GEN_1350[1] ? _GEN_1354 : _GEN_1353;
-  wire [1:0]   _GEN_1359 = _GEN_1350[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1360 = _GEN_1350[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1361 = _GEN_1350[1] ? _GEN_1353 : _GEN_1352;
-  wire [2:0]   _GEN_1362 = _GEN_1350[1] ? _GEN_1351 : _GEN_1354;
-  wire [5:0]   _GEN_1363 = conv_i4658_1_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1364 = _GEN_1363[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1365 = _GEN_1363[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1366 = _GEN_1363[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1367 = _GEN_1363[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1368 = {1'h0, _GEN_1363[1:0]};
-  wire [2:0]   _GEN_1369 = {1'h1, _GEN_1363[1:0]};
-  wire [2:0]   _GEN_1370 = _GEN_1363[1] ? _GEN_1365 : _GEN_1364;
-  wire [2:0]   _GEN_1371 = _GEN_1363[1] ? _GEN_1367 : _GEN_1366;
-  wire [1:0]   _GEN_1372 = _GEN_1363[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1373 = _GEN_1363[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1374 = _GEN_1363[1] ? _GEN_1366 : _GEN_1365;
-  wire [2:0]   _GEN_1375 = _GEN_1363[1] ? _GEN_1364 : _GEN_1367;
-  wire [5:0]   _GEN_1376 = conv_i4658_2_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1377 = _GEN_1376[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1378 = _GEN_1376[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1379 = _GEN_1376[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1380 = _GEN_1376[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1381 = {1'h0, _GEN_1376[1:0]};
-  wire [2:0]   _GEN_1382 = {1'h1, _GEN_1376[1:0]};
-  wire [2:0]   _GEN_1383 = _GEN_1376[1] ? _GEN_1378 : _GEN_1377;
-  wire [2:0]   _GEN_1384 = _GEN_1376[1] ? _GEN_1380 : _GEN_1379;
-  wire [1:0]   _GEN_1385 = _GEN_1376[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1386 = _GEN_1376[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1387 = _GEN_1376[1] ? _GEN_1379 : _GEN_1378;
-  wire [2:0]   _GEN_1388 = _GEN_1376[1] ? _GEN_1377 : _GEN_1380;
-  wire [5:0]   _GEN_1389 = conv_i4658_3_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1390 = _GEN_1389[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1391 = _GEN_1389[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1392 = _GEN_1389[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1393 = _GEN_1389[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1394 = {1'h0, _GEN_1389[1:0]};
-  wire [2:0]   _GEN_1395 = {1'h1, _GEN_1389[1:0]};
-  wire [2:0]   _GEN_1396 = _GEN_1389[1] ? _GEN_1391 : _GEN_1390;
-  wire [2:0]   _GEN_1397 = _GEN_1389[1] ? _GEN_1393 : _GEN_1392;
-  wire [1:0]   _GEN_1398 = _GEN_1389[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1399 = _GEN_1389[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1400 = _GEN_1389[1] ? _GEN_1392 : _GEN_1391;
-  wire [2:0]   _GEN_1401 = _GEN_1389[1] ? _GEN_1390 : _GEN_1393;
-  wire [5:0]   _GEN_1402 = conv_i4658_4_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1403 = _GEN_1402[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1404 = _GEN_1402[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1405 = _GEN_1402[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1406 = _GEN_1402[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1407 = {1'h0, _GEN_1402[1:0]};
-  wire [2:0]   _GEN_1408 = {1'h1, _GEN_1402[1:0]};
-  wire [2:0]   _GEN_1409 = _GEN_1402[1] ? _GEN_1404 : _GEN_1403;
-  wire [2:0]   _GEN_1410 = _GEN_1402[1] ? _GEN_1406 : _GEN_1405;
-  wire [1:0]   _GEN_1411 = _GEN_1402[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1412 = _GEN_1402[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1413 = _GEN_1402[1] ? _GEN_1405 : _GEN_1404;
-  wire [2:0]   _GEN_1414 = _GEN_1402[1] ? _GEN_1403 : _GEN_1406;
-  wire [5:0]   _GEN_1415 = conv_i4658_5_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1416 = _GEN_1415[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1417 = _GEN_1415[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1418 = _GEN_1415[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1419 = _GEN_1415[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1420 = {1'h0, _GEN_1415[1:0]};
-  wire [2:0]   _GEN_1421 = {1'h1, _GEN_1415[1:0]};
-  wire [2:0]   _GEN_1422 = _GEN_1415[1] ? _GEN_1417 : _GEN_1416;
-  wire [2:0]   _GEN_1423 = _GEN_1415[1] ? _GEN_1419 : _GEN_1418;
-  wire [1:0]   _GEN_1424 = _GEN_1415[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1425 = _GEN_1415[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1426 = _GEN_1415[1] ? _GEN_1418 : _GEN_1417;
-  wire [2:0]   _GEN_1427 = _GEN_1415[1] ? _GEN_1416 : _GEN_1419;
-  wire [5:0]   _GEN_1428 = conv_i4658_6_17_r4s1 | _GEN_1349;
-  wire [2:0]   _GEN_1429 = _GEN_1428[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1430 = _GEN_1428[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1431 = _GEN_1428[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1432 = _GEN_1428[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1433 = {1'h0, _GEN_1428[1:0]};
-  wire [2:0]   _GEN_1434 = {1'h1, _GEN_1428[1:0]};
-  wire [2:0]   _GEN_1435 = _GEN_1428[1] ? _GEN_1430 : _GEN_1429;
-  wire [2:0]   _GEN_1436 = _GEN_1428[1] ? _GEN_1432 : _GEN_1431;
-  wire [1:0]   _GEN_1437 = _GEN_1428[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1438 = _GEN_1428[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1439 = _GEN_1428[1] ? _GEN_1431 : _GEN_1430;
-  wire [2:0]   _GEN_1440 = _GEN_1428[1] ? _GEN_1429 : _GEN_1432;
-  wire [5:0]   _GEN_1441 = {3'h0, lanes_sroa_302_0_r4};
-  wire [5:0]   _GEN_1442 = conv_i4658_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1443 = _GEN_1442[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1444 = _GEN_1442[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1445 = _GEN_1442[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1446 = _GEN_1442[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1447 = {1'h0, _GEN_1442[1:0]};
-  wire [2:0]   _GEN_1448 = {1'h1, _GEN_1442[1:0]};
-  wire [2:0]   _GEN_1449 = _GEN_1442[1] ? _GEN_1444 : _GEN_1443;
-  wire [2:0]   _GEN_1450 = _GEN_1442[1] ? _GEN_1446 : _GEN_1445;
-  wire [1:0]   _GEN_1451 = _GEN_1442[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1452 = _GEN_1442[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1453 = _GEN_1442[1] ? _GEN_1445 : _GEN_1444;
-  wire [2:0]   _GEN_1454 = _GEN_1442[1] ? _GEN_1443 : _GEN_1446;
-  wire [5:0]   _GEN_1455 = conv_i4658_1_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1456 = _GEN_1455[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1457 = _GEN_1455[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1458 = _GEN_1455[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1459 = _GEN_1455[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1460 = {1'h0, _GEN_1455[1:0]};
-  wire [2:0]   _GEN_1461 = {1'h1, _GEN_1455[1:0]};
-  wire [2:0]   _GEN_1462 = _GEN_1455[1] ? _GEN_1457 : _GEN_1456;
-  wire [2:0]   _GEN_1463 = _GEN_1455[1] ? _GEN_1459 : _GEN_1458;
-  wire [1:0]   _GEN_1464 = _GEN_1455[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1465 = _GEN_1455[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1466 = _GEN_1455[1] ? _GEN_1458 : _GEN_1457;
-  wire [2:0]   _GEN_1467 = _GEN_1455[1] ? _GEN_1456 : _GEN_1459;
-  wire [5:0]   _GEN_1468 = conv_i4658_2_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1469 = _GEN_1468[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1470 = _GEN_1468[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1471 = _GEN_1468[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1472 = _GEN_1468[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1473 = {1'h0, _GEN_1468[1:0]};
-  wire [2:0]   _GEN_1474 = {1'h1, _GEN_1468[1:0]};
-  wire [2:0]   _GEN_1475 = _GEN_1468[1] ? _GEN_1470 : _GEN_1469;
-  wire [2:0]   _GEN_1476 = _GEN_1468[1] ? _GEN_1472 : _GEN_1471;
-  wire [1:0]   _GEN_1477 = _GEN_1468[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1478 = _GEN_1468[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1479 = _GEN_1468[1] ? _GEN_1471 : _GEN_1470;
-  wire [2:0]   _GEN_1480 = _GEN_1468[1] ? _GEN_1469 : _GEN_1472;
-  wire [5:0]   _GEN_1481 = conv_i4658_3_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1482 = _GEN_1481[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1483 = _GEN_1481[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1484 = _GEN_1481[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1485 = _GEN_1481[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1486 = {1'h0, _GEN_1481[1:0]};
-  wire [2:0]   _GEN_1487 = {1'h1, _GEN_1481[1:0]};
-  wire [2:0]   _GEN_1488 = _GEN_1481[1] ? _GEN_1483 : _GEN_1482;
-  wire [2:0]   _GEN_1489 = _GEN_1481[1] ? _GEN_1485 : _GEN_1484;
-  wire [1:0]   _GEN_1490 = _GEN_1481[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1491 = _GEN_1481[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1492 = _GEN_1481[1] ? _GEN_1484 : _GEN_1483;
-  wire [2:0]   _GEN_1493 = _GEN_1481[1] ? _GEN_1482 : _GEN_1485;
-  wire [5:0]   _GEN_1494 = conv_i4658_4_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1495 = _GEN_1494[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1496 = _GEN_1494[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1497 = _GEN_1494[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1498 = _GEN_1494[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1499 = {1'h0, _GEN_1494[1:0]};
-  wire [2:0]   _GEN_1500 = {1'h1, _GEN_1494[1:0]};
-  wire [2:0]   _GEN_1501 = _GEN_1494[1] ? _GEN_1496 : _GEN_1495;
-  wire [2:0]   _GEN_1502 = _GEN_1494[1] ? _GEN_1498 : _GEN_1497;
-  wire [1:0]   _GEN_1503 = _GEN_1494[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1504 = _GEN_1494[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1505 = _GEN_1494[1] ? _GEN_1497 : _GEN_1496;
-  wire [2:0]   _GEN_1506 = _GEN_1494[1] ? _GEN_1495 : _GEN_1498;
-  wire [5:0]   _GEN_1507 = conv_i4658_5_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1508 = _GEN_1507[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1509 = _GEN_1507[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1510 = _GEN_1507[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1511 = _GEN_1507[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1512 = {1'h0, _GEN_1507[1:0]};
-  wire [2:0]   _GEN_1513 = {1'h1, _GEN_1507[1:0]};
-  wire [2:0]   _GEN_1514 = _GEN_1507[1] ? _GEN_1509 : _GEN_1508;
-  wire [2:0]   _GEN_1515 = _GEN_1507[1] ? _GEN_1511 : _GEN_1510;
-  wire [1:0]   _GEN_1516 = _GEN_1507[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1517 = _GEN_1507[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1518 = _GEN_1507[1] ? _GEN_1510 : _GEN_1509;
-  wire [2:0]   _GEN_1519 = _GEN_1507[1] ? _GEN_1508 : _GEN_1511;
-  wire [5:0]   _GEN_1520 = conv_i4658_6_16_r4s1 | _GEN_1441;
-  wire [2:0]   _GEN_1521 = _GEN_1520[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1522 = _GEN_1520[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1523 = _GEN_1520[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1524 = _GEN_1520[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1525 = {1'h0, _GEN_1520[1:0]};
-  wire [2:0]   _GEN_1526 = {1'h1, _GEN_1520[1:0]};
-  wire [2:0]   _GEN_1527 = _GEN_1520[1] ? _GEN_1522 : _GEN_1521;
-  wire [2:0]   _GEN_1528 = _GEN_1520[1] ? _GEN_1524 : _GEN_1523;
-  wire [1:0]   _GEN_1529 = _GEN_1520[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1530 = _GEN_1520[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1531 = _GEN_1520[1] ? _GEN_1523 : _GEN_1522;
-  wire [2:0]   _GEN_1532 = _GEN_1520[1] ? _GEN_1521 : _GEN_1524;
-  wire [5:0]   _GEN_1533 = {3'h0, lanes_sroa_572_0_r4};
-  wire [5:0]   _GEN_1534 = conv_i4658_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1535 = _GEN_1534[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1536 = _GEN_1534[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1537 = _GEN_1534[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1538 = _GEN_1534[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1539 = {1'h0, _GEN_1534[1:0]};
-  wire [2:0]   _GEN_1540 = {1'h1, _GEN_1534[1:0]};
-  wire [2:0]   _GEN_1541 = _GEN_1534[1] ? _GEN_1536 : _GEN_1535;
-  wire [2:0]   _GEN_1542 = _GEN_1534[1] ? _GEN_1538 : _GEN_1537;
-  wire [1:0]   _GEN_1543 = _GEN_1534[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1544 = _GEN_1534[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1545 = _GEN_1534[1] ? _GEN_1537 : _GEN_1536;
-  wire [2:0]   _GEN_1546 = _GEN_1534[1] ? _GEN_1535 : _GEN_1538;
-  wire [5:0]   _GEN_1547 = conv_i4658_1_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1548 = _GEN_1547[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1549 = _GEN_1547[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1550 = _GEN_1547[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1551 = _GEN_1547[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1552 = {1'h0, _GEN_1547[1:0]};
-  wire [2:0]   _GEN_1553 = {1'h1, _GEN_1547[1:0]};
-  wire [2:0]   _GEN_1554 = _GEN_1547[1] ? _GEN_1549 : _GEN_1548;
-  wire [2:0]   _GEN_1555 = _GEN_1547[1] ? _GEN_1551 : _GEN_1550;
-  wire [1:0]   _GEN_1556 = _GEN_1547[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1557 = _GEN_1547[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1558 = _GEN_1547[1] ? _GEN_1550 : _GEN_1549;
-  wire [2:0]   _GEN_1559 = _GEN_1547[1] ? _GEN_1548 : _GEN_1551;
-  wire [5:0]   _GEN_1560 = conv_i4658_2_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1561 = _GEN_1560[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1562 = _GEN_1560[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1563 = _GEN_1560[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1564 = _GEN_1560[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1565 = {1'h0, _GEN_1560[1:0]};
-  wire [2:0]   _GEN_1566 = {1'h1, _GEN_1560[1:0]};
-  wire [2:0]   _GEN_1567 = _GEN_1560[1] ? _GEN_1562 : _GEN_1561;
-  wire [2:0]   _GEN_1568 = _GEN_1560[1] ? _GEN_1564 : _GEN_1563;
-  wire [1:0]   _GEN_1569 = _GEN_1560[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1570 = _GEN_1560[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1571 = _GEN_1560[1] ? _GEN_1563 : _GEN_1562;
-  wire [2:0]   _GEN_1572 = _GEN_1560[1] ? _GEN_1561 : _GEN_1564;
-  wire [5:0]   _GEN_1573 = conv_i4658_3_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1574 = _GEN_1573[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1575 = _GEN_1573[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1576 = _GEN_1573[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1577 = _GEN_1573[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1578 = {1'h0, _GEN_1573[1:0]};
-  wire [2:0]   _GEN_1579 = {1'h1, _GEN_1573[1:0]};
-  wire [2:0]   _GEN_1580 = _GEN_1573[1] ? _GEN_1575 : _GEN_1574;
-  wire [2:0]   _GEN_1581 = _GEN_1573[1] ? _GEN_1577 : _GEN_1576;
-  wire [1:0]   _GEN_1582 = _GEN_1573[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1583 = _GEN_1573[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1584 = _GEN_1573[1] ? _GEN_1576 : _GEN_1575;
-  wire [2:0]   _GEN_1585 = _GEN_1573[1] ? _GEN_1574 : _GEN_1577;
-  wire [5:0]   _GEN_1586 = conv_i4658_4_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1587 = _GEN_1586[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1588 = _GEN_1586[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1589 = _GEN_1586[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1590 = _GEN_1586[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1591 = {1'h0, _GEN_1586[1:0]};
-  wire [2:0]   _GEN_1592 = {1'h1, _GEN_1586[1:0]};
-  wire [2:0]   _GEN_1593 = _GEN_1586[1] ? _GEN_1588 : _GEN_1587;
-  wire [2:0]   _GEN_1594 = _GEN_1586[1] ? _GEN_1590 : _GEN_1589;
-  wire [1:0]   _GEN_1595 = _GEN_1586[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1596 = _GEN_1586[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1597 = _GEN_1586[1] ? _GEN_1589 : _GEN_1588;
-  wire [2:0]   _GEN_1598 = _GEN_1586[1] ? _GEN_1587 : _GEN_1590;
-  wire [5:0]   _GEN_1599 = conv_i4658_5_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1600 = _GEN_1599[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1601 = _GEN_1599[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1602 = _GEN_1599[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1603 = _GEN_1599[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1604 = {1'h0, _GEN_1599[1:0]};
-  wire [2:0]   _GEN_1605 = {1'h1, _GEN_1599[1:0]};
-  wire [2:0]   _GEN_1606 = _GEN_1599[1] ? _GEN_1601 : _GEN_1600;
-  wire [2:0]   _GEN_1607 = _GEN_1599[1] ? _GEN_1603 : _GEN_1602;
-  wire [1:0]   _GEN_1608 = _GEN_1599[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1609 = _GEN_1599[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1610 = _GEN_1599[1] ? _GEN_1602 : _GEN_1601;
-  wire [2:0]   _GEN_1611 = _GEN_1599[1] ? _GEN_1600 : _GEN_1603;
-  wire [5:0]   _GEN_1612 = conv_i4658_6_31_r4s1 | _GEN_1533;
-  wire [2:0]   _GEN_1613 = _GEN_1612[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1614 = _GEN_1612[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1615 = _GEN_1612[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1616 = _GEN_1612[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1617 = {1'h0, _GEN_1612[1:0]};
-  wire [2:0]   _GEN_1618 = {1'h1, _GEN_1612[1:0]};
-  wire [2:0]   _GEN_1619 = _GEN_1612[1] ? _GEN_1614 : _GEN_1613;
-  wire [2:0]   _GEN_1620 = _GEN_1612[1] ? _GEN_1616 : _GEN_1615;
-  wire [1:0]   _GEN_1621 = _GEN_1612[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1622 = _GEN_1612[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1623 = _GEN_1612[1] ? _GEN_1615 : _GEN_1614;
-  wire [2:0]   _GEN_1624 = _GEN_1612[1] ? _GEN_1613 : _GEN_1616;
-  wire [5:0]   _GEN_1625 = {3'h0, lanes_sroa_284_0_r4};
-  wire [5:0]   _GEN_1626 = conv_i4658_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1627 = _GEN_1626[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1628 = _GEN_1626[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1629 = _GEN_1626[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1630 = _GEN_1626[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1631 = {1'h0, _GEN_1626[1:0]};
-  wire [2:0]   _GEN_1632 = {1'h1, _GEN_1626[1:0]};
-  wire [2:0]   _GEN_1633 = _GEN_1626[1] ? _GEN_1628 : _GEN_1627;
-  wire [2:0]   _GEN_1634 = _GEN_1626[1] ? _GEN_1630 : _GEN_1629;
-  wire [1:0]   _GEN_1635 = _GEN_1626[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1636 = _GEN_1626[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1637 = _GEN_1626[1] ? _GEN_1629 : _GEN_1628;
-  wire [2:0]   _GEN_1638 = _GEN_1626[1] ? _GEN_1627 : _GEN_1630;
-  wire [5:0]   _GEN_1639 = conv_i4658_1_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1640 = _GEN_1639[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1641 = _GEN_1639[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1642 = _GEN_1639[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1643 = _GEN_1639[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1644 = {1'h0, _GEN_1639[1:0]};
-  wire [2:0]   _GEN_1645 = {1'h1, _GEN_1639[1:0]};
-  wire [2:0]   _GEN_1646 = _GEN_1639[1] ? _GEN_1641 : _GEN_1640;
-  wire [2:0]   _GEN_1647 = _GEN_1639[1] ? _GEN_1643 : _GEN_1642;
-  wire [1:0]   _GEN_1648 = _GEN_1639[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1649 = _GEN_1639[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1650 = _GEN_1639[1] ? _GEN_1642 : _GEN_1641;
-  wire [2:0]   _GEN_1651 = _GEN_1639[1] ? _GEN_1640 : _GEN_1643;
-  wire [5:0]   _GEN_1652 = conv_i4658_2_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1653 = _GEN_1652[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1654 = _GEN_1652[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1655 = _GEN_1652[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1656 = _GEN_1652[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1657 = {1'h0, _GEN_1652[1:0]};
-  wire [2:0]   _GEN_1658 = {1'h1, _GEN_1652[1:0]};
-  wire [2:0]   _GEN_1659 = _GEN_1652[1] ? _GEN_1654 : _GEN_1653;
-  wire [2:0]   _GEN_1660 = _GEN_1652[1] ? _GEN_1656 : _GEN_1655;
-  wire [1:0]   _GEN_1661 = _GEN_1652[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1662 = _GEN_1652[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1663 = _GEN_1652[1] ? _GEN_1655 : _GEN_1654;
-  wire [2:0]   _GEN_1664 = _GEN_1652[1] ? _GEN_1653 : _GEN_1656;
-  wire [5:0]   _GEN_1665 = conv_i4658_3_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1666 = _GEN_1665[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1667 = _GEN_1665[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1668 = _GEN_1665[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1669 = _GEN_1665[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1670 = {1'h0, _GEN_1665[1:0]};
-  wire [2:0]   _GEN_1671 = {1'h1, _GEN_1665[1:0]};
-  wire [2:0]   _GEN_1672 = _GEN_1665[1] ? _GEN_1667 : _GEN_1666;
-  wire [2:0]   _GEN_1673 = _GEN_1665[1] ? _GEN_1669 : _GEN_1668;
-  wire [1:0]   _GEN_1674 = _GEN_1665[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1675 = _GEN_1665[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1676 = _GEN_1665[1] ? _GEN_1668 : _GEN_1667;
-  wire [2:0]   _GEN_1677 = _GEN_1665[1] ? _GEN_1666 : _GEN_1669;
-  wire [5:0]   _GEN_1678 = conv_i4658_4_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1679 = _GEN_1678[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1680 = _GEN_1678[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1681 = _GEN_1678[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1682 = _GEN_1678[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1683 = {1'h0, _GEN_1678[1:0]};
-  wire [2:0]   _GEN_1684 = {1'h1, _GEN_1678[1:0]};
-  wire [2:0]   _GEN_1685 = _GEN_1678[1] ? _GEN_1680 : _GEN_1679;
-  wire [2:0]   _GEN_1686 = _GEN_1678[1] ? _GEN_1682 : _GEN_1681;
-  wire [1:0]   _GEN_1687 = _GEN_1678[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1688 = _GEN_1678[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1689 = _GEN_1678[1] ? _GEN_1681 : _GEN_1680;
-  wire [2:0]   _GEN_1690 = _GEN_1678[1] ? _GEN_1679 : _GEN_1682;
-  wire [5:0]   _GEN_1691 = conv_i4658_5_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1692 = _GEN_1691[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1693 = _GEN_1691[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1694 = _GEN_1691[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1695 = _GEN_1691[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1696 = {1'h0, _GEN_1691[1:0]};
-  wire [2:0]   _GEN_1697 = {1'h1, _GEN_1691[1:0]};
-  wire [2:0]   _GEN_1698 = _GEN_1691[1] ? _GEN_1693 : _GEN_1692;
-  wire [2:0]   _GEN_1699 = _GEN_1691[1] ? _GEN_1695 : _GEN_1694;
-  wire [1:0]   _GEN_1700 = _GEN_1691[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1701 = _GEN_1691[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1702 = _GEN_1691[1] ? _GEN_1694 : _GEN_1693;
-  wire [2:0]   _GEN_1703 = _GEN_1691[1] ? _GEN_1692 : _GEN_1695;
-  wire [5:0]   _GEN_1704 = conv_i4658_6_15_r4s1 | _GEN_1625;
-  wire [2:0]   _GEN_1705 = _GEN_1704[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1706 = _GEN_1704[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1707 = _GEN_1704[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1708 = _GEN_1704[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1709 = {1'h0, _GEN_1704[1:0]};
-  wire [2:0]   _GEN_1710 = {1'h1, _GEN_1704[1:0]};
-  wire [2:0]   _GEN_1711 = _GEN_1704[1] ? _GEN_1706 : _GEN_1705;
-  wire [2:0]   _GEN_1712 = _GEN_1704[1] ? _GEN_1708 : _GEN_1707;
-  wire [1:0]   _GEN_1713 = _GEN_1704[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1714 = _GEN_1704[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1715 = _GEN_1704[1] ? _GEN_1707 : _GEN_1706;
-  wire [2:0]   _GEN_1716 = _GEN_1704[1] ? _GEN_1705 : _GEN_1708;
-  wire [5:0]   _GEN_1717 = {3'h0, lanes_sroa_266_0_r4};
-  wire [5:0]   _GEN_1718 = conv_i4658_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1719 = _GEN_1718[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1720 = _GEN_1718[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1721 = _GEN_1718[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1722 = _GEN_1718[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1723 = {1'h0, _GEN_1718[1:0]};
-  wire [2:0]   _GEN_1724 = {1'h1, _GEN_1718[1:0]};
-  wire [2:0]   _GEN_1725 = _GEN_1718[1] ? _GEN_1720 : _GEN_1719;
-  wire [2:0]   _GEN_1726 = _GEN_1718[1] ? _GEN_1722 : _GEN_1721;
-  wire [1:0]   _GEN_1727 = _GEN_1718[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1728 = _GEN_1718[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1729 = _GEN_1718[1] ? _GEN_1721 : _GEN_1720;
-  wire [2:0]   _GEN_1730 = _GEN_1718[1] ? _GEN_1719 : _GEN_1722;
-  wire [5:0]   _GEN_1731 = conv_i4658_1_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1732 = _GEN_1731[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1733 = _GEN_1731[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1734 = _GEN_1731[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1735 = _GEN_1731[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1736 = {1'h0, _GEN_1731[1:0]};
-  wire [2:0]   _GEN_1737 = {1'h1, _GEN_1731[1:0]};
-  wire [2:0]   _GEN_1738 = _GEN_1731[1] ? _GEN_1733 : _GEN_1732;
-  wire [2:0]   _GEN_1739 = _GEN_1731[1] ? _GEN_1735 : _GEN_1734;
-  wire [1:0]   _GEN_1740 = _GEN_1731[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1741 = _GEN_1731[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1742 = _GEN_1731[1] ? _GEN_1734 : _GEN_1733;
-  wire [2:0]   _GEN_1743 = _GEN_1731[1] ? _GEN_1732 : _GEN_1735;
-  wire [5:0]   _GEN_1744 = conv_i4658_2_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1745 = _GEN_1744[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1746 = _GEN_1744[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1747 = _GEN_1744[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1748 = _GEN_1744[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1749 = {1'h0, _GEN_1744[1:0]};
-  wire [2:0]   _GEN_1750 = {1'h1, _GEN_1744[1:0]};
-  wire [2:0]   _GEN_1751 = _GEN_1744[1] ? _GEN_1746 : _GEN_1745;
-  wire [2:0]   _GEN_1752 = _GEN_1744[1] ? _GEN_1748 : _GEN_1747;
-  wire [1:0]   _GEN_1753 = _GEN_1744[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1754 = _GEN_1744[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1755 = _GEN_1744[1] ? _GEN_1747 : _GEN_1746;
-  wire [2:0]   _GEN_1756 = _GEN_1744[1] ? _GEN_1745 : _GEN_1748;
-  wire [5:0]   _GEN_1757 = conv_i4658_3_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1758 = _GEN_1757[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1759 = _GEN_1757[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1760 = _GEN_1757[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1761 = _GEN_1757[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1762 = {1'h0, _GEN_1757[1:0]};
-  wire [2:0]   _GEN_1763 = {1'h1, _GEN_1757[1:0]};
-  wire [2:0]   _GEN_1764 = _GEN_1757[1] ? _GEN_1759 : _GEN_1758;
-  wire [2:0]   _GEN_1765 = _GEN_1757[1] ? _GEN_1761 : _GEN_1760;
-  wire [1:0]   _GEN_1766 = _GEN_1757[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1767 = _GEN_1757[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1768 = _GEN_1757[1] ? _GEN_1760 : _GEN_1759;
-  wire [2:0]   _GEN_1769 = _GEN_1757[1] ? _GEN_1758 : _GEN_1761;
-  wire [5:0]   _GEN_1770 = conv_i4658_4_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1771 = _GEN_1770[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1772 = _GEN_1770[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1773 = _GEN_1770[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1774 = _GEN_1770[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1775 = {1'h0, _GEN_1770[1:0]};
-  wire [2:0]   _GEN_1776 = {1'h1, _GEN_1770[1:0]};
-  wire [2:0]   _GEN_1777 = _GEN_1770[1] ? _GEN_1772 : _GEN_1771;
-  wire [2:0]   _GEN_1778 = _GEN_1770[1] ? _GEN_1774 : _GEN_1773;
-  wire [1:0]   _GEN_1779 = _GEN_1770[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1780 = _GEN_1770[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1781 = _GEN_1770[1] ? _GEN_1773 : _GEN_1772;
-  wire [2:0]   _GEN_1782 = _GEN_1770[1] ? _GEN_1771 : _GEN_1774;
-  wire [5:0]   _GEN_1783 = conv_i4658_5_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1784 = _GEN_1783[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1785 = _GEN_1783[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1786 = _GEN_1783[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1787 = _GEN_1783[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1788 = {1'h0, _GEN_1783[1:0]};
-  wire [2:0]   _GEN_1789 = {1'h1, _GEN_1783[1:0]};
-  wire [2:0]   _GEN_1790 = _GEN_1783[1] ? _GEN_1785 : _GEN_1784;
-  wire [2:0]   _GEN_1791 = _GEN_1783[1] ? _GEN_1787 : _GEN_1786;
-  wire [1:0]   _GEN_1792 = _GEN_1783[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1793 = _GEN_1783[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1794 = _GEN_1783[1] ? _GEN_1786 : _GEN_1785;
-  wire [2:0]   _GEN_1795 = _GEN_1783[1] ? _GEN_1784 : _GEN_1787;
-  wire [5:0]   _GEN_1796 = conv_i4658_6_14_r4s1 | _GEN_1717;
-  wire [2:0]   _GEN_1797 = _GEN_1796[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1798 = _GEN_1796[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1799 = _GEN_1796[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1800 = _GEN_1796[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1801 = {1'h0, _GEN_1796[1:0]};
-  wire [2:0]   _GEN_1802 = {1'h1, _GEN_1796[1:0]};
-  wire [2:0]   _GEN_1803 = _GEN_1796[1] ? _GEN_1798 : _GEN_1797;
-  wire [2:0]   _GEN_1804 = _GEN_1796[1] ? _GEN_1800 : _GEN_1799;
-  wire [1:0]   _GEN_1805 = _GEN_1796[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1806 = _GEN_1796[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1807 = _GEN_1796[1] ? _GEN_1799 : _GEN_1798;
-  wire [2:0]   _GEN_1808 = _GEN_1796[1] ? _GEN_1797 : _GEN_1800;
-  wire [5:0]   _GEN_1809 = {3'h0, lanes_sroa_248_0_r4};
-  wire [5:0]   _GEN_1810 = conv_i4658_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1811 = _GEN_1810[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1812 = _GEN_1810[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1813 = _GEN_1810[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1814 = _GEN_1810[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1815 = {1'h0, _GEN_1810[1:0]};
-  wire [2:0]   _GEN_1816 = {1'h1, _GEN_1810[1:0]};
-  wire [2:0]   _GEN_1817 = _GEN_1810[1] ? _GEN_1812 : _GEN_1811;
-  wire [2:0]   _GEN_1818 = _GEN_1810[1] ? _GEN_1814 : _GEN_1813;
-  wire [1:0]   _GEN_1819 = _GEN_1810[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1820 = _GEN_1810[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1821 = _GEN_1810[1] ? _GEN_1813 : _GEN_1812;
-  wire [2:0]   _GEN_1822 = _GEN_1810[1] ? _GEN_1811 : _GEN_1814;
-  wire [5:0]   _GEN_1823 = conv_i4658_1_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1824 = _GEN_1823[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1825 = _GEN_1823[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1826 = _GEN_1823[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1827 = _GEN_1823[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1828 = {1'h0, _GEN_1823[1:0]};
-  wire [2:0]   _GEN_1829 = {1'h1, _GEN_1823[1:0]};
-  wire [2:0]   _GEN_1830 = _GEN_1823[1] ? _GEN_1825 : _GEN_1824;
-  wire [2:0]   _GEN_1831 = _GEN_1823[1] ? _GEN_1827 : _GEN_1826;
-  wire [1:0]   _GEN_1832 = _GEN_1823[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1833 = _GEN_1823[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1834 = _GEN_1823[1] ? _GEN_1826 : _GEN_1825;
-  wire [2:0]   _GEN_1835 = _GEN_1823[1] ? _GEN_1824 : _GEN_1827;
-  wire [5:0]   _GEN_1836 = conv_i4658_2_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1837 = _GEN_1836[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1838 = _GEN_1836[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1839 = _GEN_1836[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1840 = _GEN_1836[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1841 = {1'h0, _GEN_1836[1:0]};
-  wire [2:0]   _GEN_1842 = {1'h1, _GEN_1836[1:0]};
-  wire [2:0]   _GEN_1843 = _GEN_1836[1] ? _GEN_1838 : _GEN_1837;
-  wire [2:0]   _GEN_1844 = _GEN_1836[1] ? _GEN_1840 : _GEN_1839;
-  wire [1:0]   _GEN_1845 = _GEN_1836[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1846 = _GEN_1836[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1847 = _GEN_1836[1] ? _GEN_1839 : _GEN_1838;
-  wire [2:0]   _GEN_1848 = _GEN_1836[1] ? _GEN_1837 : _GEN_1840;
-  wire [5:0]   _GEN_1849 = conv_i4658_3_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1850 = _GEN_1849[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1851 = _GEN_1849[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1852 = _GEN_1849[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1853 = _GEN_1849[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1854 = {1'h0, _GEN_1849[1:0]};
-  wire [2:0]   _GEN_1855 = {1'h1, _GEN_1849[1:0]};
-  wire [2:0]   _GEN_1856 = _GEN_1849[1] ? _GEN_1851 : _GEN_1850;
-  wire [2:0]   _GEN_1857 = _GEN_1849[1] ? _GEN_1853 : _GEN_1852;
-  wire [1:0]   _GEN_1858 = _GEN_1849[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1859 = _GEN_1849[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1860 = _GEN_1849[1] ? _GEN_1852 : _GEN_1851;
-  wire [2:0]   _GEN_1861 = _GEN_1849[1] ? _GEN_1850 : _GEN_1853;
-  wire [5:0]   _GEN_1862 = conv_i4658_4_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1863 = _GEN_1862[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1864 = _GEN_1862[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1865 = _GEN_1862[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1866 = _GEN_1862[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1867 = {1'h0, _GEN_1862[1:0]};
-  wire [2:0]   _GEN_1868 = {1'h1, _GEN_1862[1:0]};
-  wire [2:0]   _GEN_1869 = _GEN_1862[1] ? _GEN_1864 : _GEN_1863;
-  wire [2:0]   _GEN_1870 = _GEN_1862[1] ? _GEN_1866 : _GEN_1865;
-  wire [1:0]   _GEN_1871 = _GEN_1862[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1872 = _GEN_1862[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1873 = _GEN_1862[1] ? _GEN_1865 : _GEN_1864;
-  wire [2:0]   _GEN_1874 = _GEN_1862[1] ? _GEN_1863 : _GEN_1866;
-  wire [5:0]   _GEN_1875 = conv_i4658_5_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1876 = _GEN_1875[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1877 = _GEN_1875[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1878 = _GEN_1875[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1879 = _GEN_1875[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1880 = {1'h0, _GEN_1875[1:0]};
-  wire [2:0]   _GEN_1881 = {1'h1, _GEN_1875[1:0]};
-  wire [2:0]   _GEN_1882 = _GEN_1875[1] ? _GEN_1877 : _GEN_1876;
-  wire [2:0]   _GEN_1883 = _GEN_1875[1] ? _GEN_1879 : _GEN_1878;
-  wire [1:0]   _GEN_1884 = _GEN_1875[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1885 = _GEN_1875[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1886 = _GEN_1875[1] ? _GEN_1878 : _GEN_1877;
-  wire [2:0]   _GEN_1887 = _GEN_1875[1] ? _GEN_1876 : _GEN_1879;
-  wire [5:0]   _GEN_1888 = conv_i4658_6_13_r4s1 | _GEN_1809;
-  wire [2:0]   _GEN_1889 = _GEN_1888[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1890 = _GEN_1888[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1891 = _GEN_1888[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1892 = _GEN_1888[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1893 = {1'h0, _GEN_1888[1:0]};
-  wire [2:0]   _GEN_1894 = {1'h1, _GEN_1888[1:0]};
-  wire [2:0]   _GEN_1895 = _GEN_1888[1] ? _GEN_1890 : _GEN_1889;
-  wire [2:0]   _GEN_1896 = _GEN_1888[1] ? _GEN_1892 : _GEN_1891;
-  wire [1:0]   _GEN_1897 = _GEN_1888[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1898 = _GEN_1888[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1899 = _GEN_1888[1] ? _GEN_1891 : _GEN_1890;
-  wire [2:0]   _GEN_1900 = _GEN_1888[1] ? _GEN_1889 : _GEN_1892;
-  wire [5:0]   _GEN_1901 = {3'h0, lanes_sroa_230_0_r4};
-  wire [5:0]   _GEN_1902 = conv_i4658_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1903 = _GEN_1902[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1904 = _GEN_1902[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1905 = _GEN_1902[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1906 = _GEN_1902[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1907 = {1'h0, _GEN_1902[1:0]};
-  wire [2:0]   _GEN_1908 = {1'h1, _GEN_1902[1:0]};
-  wire [2:0]   _GEN_1909 = _GEN_1902[1] ? _GEN_1904 : _GEN_1903;
-  wire [2:0]   _GEN_1910 = _GEN_1902[1] ? _GEN_1906 : _GEN_1905;
-  wire [1:0]   _GEN_1911 = _GEN_1902[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1912 = _GEN_1902[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1913 = _GEN_1902[1] ? _GEN_1905 : _GEN_1904;
-  wire [2:0]   _GEN_1914 = _GEN_1902[1] ? _GEN_1903 : _GEN_1906;
-  wire [5:0]   _GEN_1915 = conv_i4658_1_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1916 = _GEN_1915[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1917 = _GEN_1915[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1918 = _GEN_1915[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1919 = _GEN_1915[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1920 = {1'h0, _GEN_1915[1:0]};
-  wire [2:0]   _GEN_1921 = {1'h1, _GEN_1915[1:0]};
-  wire [2:0]   _GEN_1922 = _GEN_1915[1] ? _GEN_1917 : _GEN_1916;
-  wire [2:0]   _GEN_1923 = _GEN_1915[1] ? _GEN_1919 : _GEN_1918;
-  wire [1:0]   _GEN_1924 = _GEN_1915[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1925 = _GEN_1915[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1926 = _GEN_1915[1] ? _GEN_1918 : _GEN_1917;
-  wire [2:0]   _GEN_1927 = _GEN_1915[1] ? _GEN_1916 : _GEN_1919;
-  wire [5:0]   _GEN_1928 = conv_i4658_2_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1929 = _GEN_1928[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1930 = _GEN_1928[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1931 = _GEN_1928[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1932 = _GEN_1928[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1933 = {1'h0, _GEN_1928[1:0]};
-  wire [2:0]   _GEN_1934 = {1'h1, _GEN_1928[1:0]};
-  wire [2:0]   _GEN_1935 = _GEN_1928[1] ? _GEN_1930 : _GEN_1929;
-  wire [2:0]   _GEN_1936 = _GEN_1928[1] ? _GEN_1932 : _GEN_1931;
-  wire [1:0]   _GEN_1937 = _GEN_1928[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1938 = _GEN_1928[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1939 = _GEN_1928[1] ? _GEN_1931 : _GEN_1930;
-  wire [2:0]   _GEN_1940 = _GEN_1928[1] ? _GEN_1929 : _GEN_1932;
-  wire [5:0]   _GEN_1941 = conv_i4658_3_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1942 = _GEN_1941[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1943 = _GEN_1941[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1944 = _GEN_1941[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1945 = _GEN_1941[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1946 = {1'h0, _GEN_1941[1:0]};
-  wire [2:0]   _GEN_1947 = {1'h1, _GEN_1941[1:0]};
-  wire [2:0]   _GEN_1948 = _GEN_1941[1] ? _GEN_1943 : _GEN_1942;
-  wire [2:0]   _GEN_1949 = _GEN_1941[1] ? _GEN_1945 : _GEN_1944;
-  wire [1:0]   _GEN_1950 = _GEN_1941[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1951 = _GEN_1941[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1952 = _GEN_1941[1] ? _GEN_1944 : _GEN_1943;
-  wire [2:0]   _GEN_1953 = _GEN_1941[1] ? _GEN_1942 : _GEN_1945;
-  wire [5:0]   _GEN_1954 = conv_i4658_4_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1955 = _GEN_1954[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1956 = _GEN_1954[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1957 = _GEN_1954[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1958 = _GEN_1954[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1959 = {1'h0, _GEN_1954[1:0]};
-  wire [2:0]   _GEN_1960 = {1'h1, _GEN_1954[1:0]};
-  wire [2:0]   _GEN_1961 = _GEN_1954[1] ? _GEN_1956 : _GEN_1955;
-  wire [2:0]   _GEN_1962 = _GEN_1954[1] ? _GEN_1958 : _GEN_1957;
-  wire [1:0]   _GEN_1963 = _GEN_1954[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1964 = _GEN_1954[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1965 = _GEN_1954[1] ? _GEN_1957 : _GEN_1956;
-  wire [2:0]   _GEN_1966 = _GEN_1954[1] ? _GEN_1955 : _GEN_1958;
-  wire [5:0]   _GEN_1967 = conv_i4658_5_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1968 = _GEN_1967[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1969 = _GEN_1967[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1970 = _GEN_1967[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1971 = _GEN_1967[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1972 = {1'h0, _GEN_1967[1:0]};
-  wire [2:0]   _GEN_1973 = {1'h1, _GEN_1967[1:0]};
-  wire [2:0]   _GEN_1974 = _GEN_1967[1] ? _GEN_1969 : _GEN_1968;
-  wire [2:0]   _GEN_1975 = _GEN_1967[1] ? _GEN_1971 : _GEN_1970;
-  wire [1:0]   _GEN_1976 = _GEN_1967[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1977 = _GEN_1967[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1978 = _GEN_1967[1] ? _GEN_1970 : _GEN_1969;
-  wire [2:0]   _GEN_1979 = _GEN_1967[1] ? _GEN_1968 : _GEN_1971;
-  wire [5:0]   _GEN_1980 = conv_i4658_6_12_r4s1 | _GEN_1901;
-  wire [2:0]   _GEN_1981 = _GEN_1980[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1982 = _GEN_1980[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1983 = _GEN_1980[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1984 = _GEN_1980[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1985 = {1'h0, _GEN_1980[1:0]};
-  wire [2:0]   _GEN_1986 = {1'h1, _GEN_1980[1:0]};
-  wire [2:0]   _GEN_1987 = _GEN_1980[1] ? _GEN_1982 : _GEN_1981;
-  wire [2:0]   _GEN_1988 = _GEN_1980[1] ? _GEN_1984 : _GEN_1983;
-  wire [1:0]   _GEN_1989 = _GEN_1980[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_1990 = _GEN_1980[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_1991 = _GEN_1980[1] ? _GEN_1983 : _GEN_1982;
-  wire [2:0]   _GEN_1992 = _GEN_1980[1] ? _GEN_1981 : _GEN_1984;
-  wire [5:0]   _GEN_1993 = {3'h0, lanes_sroa_212_0_r4};
-  wire [5:0]   _GEN_1994 = conv_i4658_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_1995 = _GEN_1994[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_1996 = _GEN_1994[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_1997 = _GEN_1994[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_1998 = _GEN_1994[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_1999 = {1'h0, _GEN_1994[1:0]};
-  wire [2:0]   _GEN_2000 = {1'h1, _GEN_1994[1:0]};
-  wire [2:0]   _GEN_2001 = _GEN_1994[1] ? _GEN_1996 : _GEN_1995;
-  wire [2:0]   _GEN_2002 = _GEN_1994[1] ? _GEN_1998 : _GEN_1997;
-  wire [1:0]   _GEN_2003 = _GEN_1994[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2004 = _GEN_1994[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2005 = _GEN_1994[1] ? _GEN_1997 : _GEN_1996;
-  wire [2:0]   _GEN_2006 = _GEN_1994[1] ? _GEN_1995 : _GEN_1998;
-  wire [5:0]   _GEN_2007 = conv_i4658_1_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2008 = _GEN_2007[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2009 = _GEN_2007[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2010 = _GEN_2007[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2011 = _GEN_2007[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2012 = {1'h0, _GEN_2007[1:0]};
-  wire [2:0]   _GEN_2013 = {1'h1, _GEN_2007[1:0]};
-  wire [2:0]   _GEN_2014 = _GEN_2007[1] ? _GEN_2009 : _GEN_2008;
-  wire [2:0]   _GEN_2015 = _GEN_2007[1] ? _GEN_2011 : _GEN_2010;
-  wire [1:0]   _GEN_2016 = _GEN_2007[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2017 = _GEN_2007[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2018 = _GEN_2007[1] ? _GEN_2010 : _GEN_2009;
-  wire [2:0]   _GEN_2019 = _GEN_2007[1] ? _GEN_2008 : _GEN_2011;
-  wire [5:0]   _GEN_2020 = conv_i4658_2_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2021 = _GEN_2020[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2022 = _GEN_2020[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2023 = _GEN_2020[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2024 = _GEN_2020[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2025 = {1'h0, _GEN_2020[1:0]};
-  wire [2:0]   _GEN_2026 = {1'h1, _GEN_2020[1:0]};
-  wire [2:0]   _GEN_2027 = _GEN_2020[1] ? _GEN_2022 : _GEN_2021;
-  wire [2:0]   _GEN_2028 = _GEN_2020[1] ? _GEN_2024 : _GEN_2023;
-  wire [1:0]   _GEN_2029 = _GEN_2020[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2030 = _GEN_2020[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2031 = _GEN_2020[1] ? _GEN_2023 : _GEN_2022;
-  wire [2:0]   _GEN_2032 = _GEN_2020[1] ? _GEN_2021 : _GEN_2024;
-  wire [5:0]   _GEN_2033 = conv_i4658_3_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2034 = _GEN_2033[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2035 = _GEN_2033[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2036 = _GEN_2033[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2037 = _GEN_2033[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2038 = {1'h0, _GEN_2033[1:0]};
-  wire [2:0]   _GEN_2039 = {1'h1, _GEN_2033[1:0]};
-  wire [2:0]   _GEN_2040 = _GEN_2033[1] ? _GEN_2035 : _GEN_2034;
-  wire [2:0]   _GEN_2041 = _GEN_2033[1] ? _GEN_2037 : _GEN_2036;
-  wire [1:0]   _GEN_2042 = _GEN_2033[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2043 = _GEN_2033[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2044 = _GEN_2033[1] ? _GEN_2036 : _GEN_2035;
-  wire [2:0]   _GEN_2045 = _GEN_2033[1] ? _GEN_2034 : _GEN_2037;
-  wire [5:0]   _GEN_2046 = conv_i4658_4_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2047 = _GEN_2046[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2048 = _GEN_2046[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2049 = _GEN_2046[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2050 = _GEN_2046[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2051 = {1'h0, _GEN_2046[1:0]};
-  wire [2:0]   _GEN_2052 = {1'h1, _GEN_2046[1:0]};
-  wire [2:0]   _GEN_2053 = _GEN_2046[1] ? _GEN_2048 : _GEN_2047;
-  wire [2:0]   _GEN_2054 = _GEN_2046[1] ? _GEN_2050 : _GEN_2049;
-  wire [1:0]   _GEN_2055 = _GEN_2046[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2056 = _GEN_2046[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2057 = _GEN_2046[1] ? _GEN_2049 : _GEN_2048;
-  wire [2:0]   _GEN_2058 = _GEN_2046[1] ? _GEN_2047 : _GEN_2050;
-  wire [5:0]   _GEN_2059 = conv_i4658_5_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2060 = _GEN_2059[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2061 = _GEN_2059[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2062 = _GEN_2059[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2063 = _GEN_2059[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2064 = {1'h0, _GEN_2059[1:0]};
-  wire [2:0]   _GEN_2065 = {1'h1, _GEN_2059[1:0]};
-  wire [2:0]   _GEN_2066 = _GEN_2059[1] ? _GEN_2061 : _GEN_2060;
-  wire [2:0]   _GEN_2067 = _GEN_2059[1] ? _GEN_2063 : _GEN_2062;
-  wire [1:0]   _GEN_2068 = _GEN_2059[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2069 = _GEN_2059[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2070 = _GEN_2059[1] ? _GEN_2062 : _GEN_2061;
-  wire [2:0]   _GEN_2071 = _GEN_2059[1] ? _GEN_2060 : _GEN_2063;
-  wire [5:0]   _GEN_2072 = conv_i4658_6_11_r4s1 | _GEN_1993;
-  wire [2:0]   _GEN_2073 = _GEN_2072[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2074 = _GEN_2072[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2075 = _GEN_2072[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2076 = _GEN_2072[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2077 = {1'h0, _GEN_2072[1:0]};
-  wire [2:0]   _GEN_2078 = {1'h1, _GEN_2072[1:0]};
-  wire [2:0]   _GEN_2079 = _GEN_2072[1] ? _GEN_2074 : _GEN_2073;
-  wire [2:0]   _GEN_2080 = _GEN_2072[1] ? _GEN_2076 : _GEN_2075;
-  wire [1:0]   _GEN_2081 = _GEN_2072[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2082 = _GEN_2072[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2083 = _GEN_2072[1] ? _GEN_2075 : _GEN_2074;
-  wire [2:0]   _GEN_2084 = _GEN_2072[1] ? _GEN_2073 : _GEN_2076;
-  wire [5:0]   _GEN_2085 = {3'h0, lanes_sroa_194_0_r4};
-  wire [5:0]   _GEN_2086 = conv_i4658_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2087 = _GEN_2086[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2088 = _GEN_2086[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2089 = _GEN_2086[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2090 = _GEN_2086[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2091 = {1'h0, _GEN_2086[1:0]};
-  wire [2:0]   _GEN_2092 = {1'h1, _GEN_2086[1:0]};
-  wire [2:0]   _GEN_2093 = _GEN_2086[1] ? _GEN_2088 : _GEN_2087;
-  wire [2:0]   _GEN_2094 = _GEN_2086[1] ? _GEN_2090 : _GEN_2089;
-  wire [1:0]   _GEN_2095 = _GEN_2086[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2096 = _GEN_2086[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2097 = _GEN_2086[1] ? _GEN_2089 : _GEN_2088;
-  wire [2:0]   _GEN_2098 = _GEN_2086[1] ? _GEN_2087 : _GEN_2090;
-  wire [5:0]   _GEN_2099 = conv_i4658_1_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2100 = _GEN_2099[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2101 = _GEN_2099[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2102 = _GEN_2099[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2103 = _GEN_2099[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2104 = {1'h0, _GEN_2099[1:0]};
-  wire [2:0]   _GEN_2105 = {1'h1, _GEN_2099[1:0]};
-  wire [2:0]   _GEN_2106 = _GEN_2099[1] ? _GEN_2101 : _GEN_2100;
-  wire [2:0]   _GEN_2107 = _GEN_2099[1] ? _GEN_2103 : _GEN_2102;
-  wire [1:0]   _GEN_2108 = _GEN_2099[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2109 = _GEN_2099[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2110 = _GEN_2099[1] ? _GEN_2102 : _GEN_2101;
-  wire [2:0]   _GEN_2111 = _GEN_2099[1] ? _GEN_2100 : _GEN_2103;
-  wire [5:0]   _GEN_2112 = conv_i4658_2_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2113 = _GEN_2112[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2114 = _GEN_2112[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2115 = _GEN_2112[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2116 = _GEN_2112[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2117 = {1'h0, _GEN_2112[1:0]};
-  wire [2:0]   _GEN_2118 = {1'h1, _GEN_2112[1:0]};
-  wire [2:0]   _GEN_2119 = _GEN_2112[1] ? _GEN_2114 : _GEN_2113;
-  wire [2:0]   _GEN_2120 = _GEN_2112[1] ? _GEN_2116 : _GEN_2115;
-  wire [1:0]   _GEN_2121 = _GEN_2112[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2122 = _GEN_2112[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2123 = _GEN_2112[1] ? _GEN_2115 : _GEN_2114;
-  wire [2:0]   _GEN_2124 = _GEN_2112[1] ? _GEN_2113 : _GEN_2116;
-  wire [5:0]   _GEN_2125 = conv_i4658_3_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2126 = _GEN_2125[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2127 = _GEN_2125[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2128 = _GEN_2125[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2129 = _GEN_2125[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2130 = {1'h0, _GEN_2125[1:0]};
-  wire [2:0]   _GEN_2131 = {1'h1, _GEN_2125[1:0]};
-  wire [2:0]   _GEN_2132 = _GEN_2125[1] ? _GEN_2127 : _GEN_2126;
-  wire [2:0]   _GEN_2133 = _GEN_2125[1] ? _GEN_2129 : _GEN_2128;
-  wire [1:0]   _GEN_2134 = _GEN_2125[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2135 = _GEN_2125[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2136 = _GEN_2125[1] ? _GEN_2128 : _GEN_2127;
-  wire [2:0]   _GEN_2137 = _GEN_2125[1] ? _GEN_2126 : _GEN_2129;
-  wire [5:0]   _GEN_2138 = conv_i4658_4_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2139 = _GEN_2138[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2140 = _GEN_2138[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2141 = _GEN_2138[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2142 = _GEN_2138[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2143 = {1'h0, _GEN_2138[1:0]};
-  wire [2:0]   _GEN_2144 = {1'h1, _GEN_2138[1:0]};
-  wire [2:0]   _GEN_2145 = _GEN_2138[1] ? _GEN_2140 : _GEN_2139;
-  wire [2:0]   _GEN_2146 = _GEN_2138[1] ? _GEN_2142 : _GEN_2141;
-  wire [1:0]   _GEN_2147 = _GEN_2138[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2148 = _GEN_2138[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2149 = _GEN_2138[1] ? _GEN_2141 : _GEN_2140;
-  wire [2:0]   _GEN_2150 = _GEN_2138[1] ? _GEN_2139 : _GEN_2142;
-  wire [5:0]   _GEN_2151 = conv_i4658_5_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2152 = _GEN_2151[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2153 = _GEN_2151[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2154 = _GEN_2151[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2155 = _GEN_2151[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2156 = {1'h0, _GEN_2151[1:0]};
-  wire [2:0]   _GEN_2157 = {1'h1, _GEN_2151[1:0]};
-  wire [2:0]   _GEN_2158 = _GEN_2151[1] ? _GEN_2153 : _GEN_2152;
-  wire [2:0]   _GEN_2159 = _GEN_2151[1] ? _GEN_2155 : _GEN_2154;
-  wire [1:0]   _GEN_2160 = _GEN_2151[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2161 = _GEN_2151[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2162 = _GEN_2151[1] ? _GEN_2154 : _GEN_2153;
-  wire [2:0]   _GEN_2163 = _GEN_2151[1] ? _GEN_2152 : _GEN_2155;
-  wire [5:0]   _GEN_2164 = conv_i4658_6_10_r4s1 | _GEN_2085;
-  wire [2:0]   _GEN_2165 = _GEN_2164[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2166 = _GEN_2164[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2167 = _GEN_2164[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2168 = _GEN_2164[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2169 = {1'h0, _GEN_2164[1:0]};
-  wire [2:0]   _GEN_2170 = {1'h1, _GEN_2164[1:0]};
-  wire [2:0]   _GEN_2171 = _GEN_2164[1] ? _GEN_2166 : _GEN_2165;
-  wire [2:0]   _GEN_2172 = _GEN_2164[1] ? _GEN_2168 : _GEN_2167;
-  wire [1:0]   _GEN_2173 = _GEN_2164[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2174 = _GEN_2164[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2175 = _GEN_2164[1] ? _GEN_2167 : _GEN_2166;
-  wire [2:0]   _GEN_2176 = _GEN_2164[1] ? _GEN_2165 : _GEN_2168;
-  wire [5:0]   _GEN_2177 = {3'h0, lanes_sroa_176_0_r4};
-  wire [5:0]   _GEN_2178 = conv_i4658_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2179 = _GEN_2178[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2180 = _GEN_2178[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2181 = _GEN_2178[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2182 = _GEN_2178[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2183 = {1'h0, _GEN_2178[1:0]};
-  wire [2:0]   _GEN_2184 = {1'h1, _GEN_2178[1:0]};
-  wire [2:0]   _GEN_2185 = _GEN_2178[1] ? _GEN_2180 : _GEN_2179;
-  wire [2:0]   _GEN_2186 = _GEN_2178[1] ? _GEN_2182 : _GEN_2181;
-  wire [1:0]   _GEN_2187 = _GEN_2178[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2188 = _GEN_2178[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2189 = _GEN_2178[1] ? _GEN_2181 : _GEN_2180;
-  wire [2:0]   _GEN_2190 = _GEN_2178[1] ? _GEN_2179 : _GEN_2182;
-  wire [5:0]   _GEN_2191 = conv_i4658_1_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2192 = _GEN_2191[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2193 = _GEN_2191[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2194 = _GEN_2191[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2195 = _GEN_2191[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2196 = {1'h0, _GEN_2191[1:0]};
-  wire [2:0]   _GEN_2197 = {1'h1, _GEN_2191[1:0]};
-  wire [2:0]   _GEN_2198 = _GEN_2191[1] ? _GEN_2193 : _GEN_2192;
-  wire [2:0]   _GEN_2199 = _GEN_2191[1] ? _GEN_2195 : _GEN_2194;
-  wire [1:0]   _GEN_2200 = _GEN_2191[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2201 = _GEN_2191[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2202 = _GEN_2191[1] ? _GEN_2194 : _GEN_2193;
-  wire [2:0]   _GEN_2203 = _GEN_2191[1] ? _GEN_2192 : _GEN_2195;
-  wire [5:0]   _GEN_2204 = conv_i4658_2_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2205 = _GEN_2204[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2206 = _GEN_2204[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2207 = _GEN_2204[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2208 = _GEN_2204[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2209 = {1'h0, _GEN_2204[1:0]};
-  wire [2:0]   _GEN_2210 = {1'h1, _GEN_2204[1:0]};
-  wire [2:0]   _GEN_2211 = _GEN_2204[1] ? _GEN_2206 : _GEN_2205;
-  wire [2:0]   _GEN_2212 = _GEN_2204[1] ? _GEN_2208 : _GEN_2207;
-  wire [1:0]   _GEN_2213 = _GEN_2204[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2214 = _GEN_2204[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2215 = _GEN_2204[1] ? _GEN_2207 : _GEN_2206;
-  wire [2:0]   _GEN_2216 = _GEN_2204[1] ? _GEN_2205 : _GEN_2208;
-  wire [5:0]   _GEN_2217 = conv_i4658_3_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2218 = _GEN_2217[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2219 = _GEN_2217[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2220 = _GEN_2217[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2221 = _GEN_2217[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2222 = {1'h0, _GEN_2217[1:0]};
-  wire [2:0]   _GEN_2223 = {1'h1, _GEN_2217[1:0]};
-  wire [2:0]   _GEN_2224 = _GEN_2217[1] ? _GEN_2219 : _GEN_2218;
-  wire [2:0]   _GEN_2225 = _GEN_2217[1] ? _GEN_2221 : _GEN_2220;
-  wire [1:0]   _GEN_2226 = _GEN_2217[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2227 = _GEN_2217[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2228 = _GEN_2217[1] ? _GEN_2220 : _GEN_2219;
-  wire [2:0]   _GEN_2229 = _GEN_2217[1] ? _GEN_2218 : _GEN_2221;
-  wire [5:0]   _GEN_2230 = conv_i4658_4_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2231 = _GEN_2230[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2232 = _GEN_2230[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2233 = _GEN_2230[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2234 = _GEN_2230[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2235 = {1'h0, _GEN_2230[1:0]};
-  wire [2:0]   _GEN_2236 = {1'h1, _GEN_2230[1:0]};
-  wire [2:0]   _GEN_2237 = _GEN_2230[1] ? _GEN_2232 : _GEN_2231;
-  wire [2:0]   _GEN_2238 = _GEN_2230[1] ? _GEN_2234 : _GEN_2233;
-  wire [1:0]   _GEN_2239 = _GEN_2230[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2240 = _GEN_2230[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2241 = _GEN_2230[1] ? _GEN_2233 : _GEN_2232;
-  wire [2:0]   _GEN_2242 = _GEN_2230[1] ? _GEN_2231 : _GEN_2234;
-  wire [5:0]   _GEN_2243 = conv_i4658_5_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2244 = _GEN_2243[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2245 = _GEN_2243[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2246 = _GEN_2243[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2247 = _GEN_2243[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2248 = {1'h0, _GEN_2243[1:0]};
-  wire [2:0]   _GEN_2249 = {1'h1, _GEN_2243[1:0]};
-  wire [2:0]   _GEN_2250 = _GEN_2243[1] ? _GEN_2245 : _GEN_2244;
-  wire [2:0]   _GEN_2251 = _GEN_2243[1] ? _GEN_2247 : _GEN_2246;
-  wire [1:0]   _GEN_2252 = _GEN_2243[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2253 = _GEN_2243[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2254 = _GEN_2243[1] ? _GEN_2246 : _GEN_2245;
-  wire [2:0]   _GEN_2255 = _GEN_2243[1] ? _GEN_2244 : _GEN_2247;
-  wire [5:0]   _GEN_2256 = conv_i4658_6_9_r4s1 | _GEN_2177;
-  wire [2:0]   _GEN_2257 = _GEN_2256[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2258 = _GEN_2256[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2259 = _GEN_2256[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2260 = _GEN_2256[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2261 = {1'h0, _GEN_2256[1:0]};
-  wire [2:0]   _GEN_2262 = {1'h1, _GEN_2256[1:0]};
-  wire [2:0]   _GEN_2263 = _GEN_2256[1] ? _GEN_2258 : _GEN_2257;
-  wire [2:0]   _GEN_2264 = _GEN_2256[1] ? _GEN_2260 : _GEN_2259;
-  wire [1:0]   _GEN_2265 = _GEN_2256[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2266 = _GEN_2256[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2267 = _GEN_2256[1] ? _GEN_2259 : _GEN_2258;
-  wire [2:0]   _GEN_2268 = _GEN_2256[1] ? _GEN_2257 : _GEN_2260;
-  wire [5:0]   _GEN_2269 = {3'h0, lanes_sroa_158_0_r4};
-  wire [5:0]   _GEN_2270 = conv_i4658_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2271 = _GEN_2270[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2272 = _GEN_2270[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2273 = _GEN_2270[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2274 = _GEN_2270[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2275 = {1'h0, _GEN_2270[1:0]};
-  wire [2:0]   _GEN_2276 = {1'h1, _GEN_2270[1:0]};
-  wire [2:0]   _GEN_2277 = _GEN_2270[1] ? _GEN_2272 : _GEN_2271;
-  wire [2:0]   _GEN_2278 = _GEN_2270[1] ? _GEN_2274 : _GEN_2273;
-  wire [1:0]   _GEN_2279 = _GEN_2270[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2280 = _GEN_2270[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2281 = _GEN_2270[1] ? _GEN_2273 : _GEN_2272;
-  wire [2:0]   _GEN_2282 = _GEN_2270[1] ? _GEN_2271 : _GEN_2274;
-  wire [5:0]   _GEN_2283 = conv_i4658_1_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2284 = _GEN_2283[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2285 = _GEN_2283[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2286 = _GEN_2283[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2287 = _GEN_2283[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2288 = {1'h0, _GEN_2283[1:0]};
-  wire [2:0]   _GEN_2289 = {1'h1, _GEN_2283[1:0]};
-  wire [2:0]   _GEN_2290 = _GEN_2283[1] ? _GEN_2285 : _GEN_2284;
-  wire [2:0]   _GEN_2291 = _GEN_2283[1] ? _GEN_2287 : _GEN_2286;
-  wire [1:0]   _GEN_2292 = _GEN_2283[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2293 = _GEN_2283[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2294 = _GEN_2283[1] ? _GEN_2286 : _GEN_2285;
-  wire [2:0]   _GEN_2295 = _GEN_2283[1] ? _GEN_2284 : _GEN_2287;
-  wire [5:0]   _GEN_2296 = conv_i4658_2_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2297 = _GEN_2296[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2298 = _GEN_2296[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2299 = _GEN_2296[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2300 = _GEN_2296[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2301 = {1'h0, _GEN_2296[1:0]};
-  wire [2:0]   _GEN_2302 = {1'h1, _GEN_2296[1:0]};
-  wire [2:0]   _GEN_2303 = _GEN_2296[1] ? _GEN_2298 : _GEN_2297;
-  wire [2:0]   _GEN_2304 = _GEN_2296[1] ? _GEN_2300 : _GEN_2299;
-  wire [1:0]   _GEN_2305 = _GEN_2296[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2306 = _GEN_2296[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2307 = _GEN_2296[1] ? _GEN_2299 : _GEN_2298;
-  wire [2:0]   _GEN_2308 = _GEN_2296[1] ? _GEN_2297 : _GEN_2300;
-  wire [5:0]   _GEN_2309 = conv_i4658_3_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2310 = _GEN_2309[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2311 = _GEN_2309[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2312 = _GEN_2309[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2313 = _GEN_2309[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2314 = {1'h0, _GEN_2309[1:0]};
-  wire [2:0]   _GEN_2315 = {1'h1, _GEN_2309[1:0]};
-  wire [2:0]   _GEN_2316 = _GEN_2309[1] ? _GEN_2311 : _GEN_2310;
-  wire [2:0]   _GEN_2317 = _GEN_2309[1] ? _GEN_2313 : _GEN_2312;
-  wire [1:0]   _GEN_2318 = _GEN_2309[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2319 = _GEN_2309[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2320 = _GEN_2309[1] ? _GEN_2312 : _GEN_2311;
-  wire [2:0]   _GEN_2321 = _GEN_2309[1] ? _GEN_2310 : _GEN_2313;
-  wire [5:0]   _GEN_2322 = conv_i4658_4_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2323 = _GEN_2322[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2324 = _GEN_2322[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2325 = _GEN_2322[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2326 = _GEN_2322[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2327 = {1'h0, _GEN_2322[1:0]};
-  wire [2:0]   _GEN_2328 = {1'h1, _GEN_2322[1:0]};
-  wire [2:0]   _GEN_2329 = _GEN_2322[1] ? _GEN_2324 : _GEN_2323;
-  wire [2:0]   _GEN_2330 = _GEN_2322[1] ? _GEN_2326 : _GEN_2325;
-  wire [1:0]   _GEN_2331 = _GEN_2322[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2332 = _GEN_2322[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2333 = _GEN_2322[1] ? _GEN_2325 : _GEN_2324;
-  wire [2:0]   _GEN_2334 = _GEN_2322[1] ? _GEN_2323 : _GEN_2326;
-  wire [5:0]   _GEN_2335 = conv_i4658_5_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2336 = _GEN_2335[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2337 = _GEN_2335[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2338 = _GEN_2335[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2339 = _GEN_2335[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2340 = {1'h0, _GEN_2335[1:0]};
-  wire [2:0]   _GEN_2341 = {1'h1, _GEN_2335[1:0]};
-  wire [2:0]   _GEN_2342 = _GEN_2335[1] ? _GEN_2337 : _GEN_2336;
-  wire [2:0]   _GEN_2343 = _GEN_2335[1] ? _GEN_2339 : _GEN_2338;
-  wire [1:0]   _GEN_2344 = _GEN_2335[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2345 = _GEN_2335[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2346 = _GEN_2335[1] ? _GEN_2338 : _GEN_2337;
-  wire [2:0]   _GEN_2347 = _GEN_2335[1] ? _GEN_2336 : _GEN_2339;
-  wire [5:0]   _GEN_2348 = conv_i4658_6_8_r4s1 | _GEN_2269;
-  wire [2:0]   _GEN_2349 = _GEN_2348[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2350 = _GEN_2348[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2351 = _GEN_2348[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2352 = _GEN_2348[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2353 = {1'h0, _GEN_2348[1:0]};
-  wire [2:0]   _GEN_2354 = {1'h1, _GEN_2348[1:0]};
-  wire [2:0]   _GEN_2355 = _GEN_2348[1] ? _GEN_2350 : _GEN_2349;
-  wire [2:0]   _GEN_2356 = _GEN_2348[1] ? _GEN_2352 : _GEN_2351;
-  wire [1:0]   _GEN_2357 = _GEN_2348[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2358 = _GEN_2348[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2359 = _GEN_2348[1] ? _GEN_2351 : _GEN_2350;
-  wire [2:0]   _GEN_2360 = _GEN_2348[1] ? _GEN_2349 : _GEN_2352;
-  wire [5:0]   _GEN_2361 = {3'h0, lanes_sroa_140_0_r4};
-  wire [5:0]   _GEN_2362 = conv_i4658_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2363 = _GEN_2362[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2364 = _GEN_2362[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2365 = _GEN_2362[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2366 = _GEN_2362[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2367 = {1'h0, _GEN_2362[1:0]};
-  wire [2:0]   _GEN_2368 = {1'h1, _GEN_2362[1:0]};
-  wire [2:0]   _GEN_2369 = _GEN_2362[1] ? _GEN_2364 : _GEN_2363;
-  wire [2:0]   _GEN_2370 = _GEN_2362[1] ? _GEN_2366 : _GEN_2365;
-  wire [1:0]   _GEN_2371 = _GEN_2362[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2372 = _GEN_2362[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2373 = _GEN_2362[1] ? _GEN_2365 : _GEN_2364;
-  wire [2:0]   _GEN_2374 = _GEN_2362[1] ? _GEN_2363 : _GEN_2366;
-  wire [5:0]   _GEN_2375 = conv_i4658_1_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2376 = _GEN_2375[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2377 = _GEN_2375[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2378 = _GEN_2375[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2379 = _GEN_2375[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2380 = {1'h0, _GEN_2375[1:0]};
-  wire [2:0]   _GEN_2381 = {1'h1, _GEN_2375[1:0]};
-  wire [2:0]   _GEN_2382 = _GEN_2375[1] ? _GEN_2377 : _GEN_2376;
-  wire [2:0]   _GEN_2383 = _GEN_2375[1] ? _GEN_2379 : _GEN_2378;
-  wire [1:0]   _GEN_2384 = _GEN_2375[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2385 = _GEN_2375[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2386 = _GEN_2375[1] ? _GEN_2378 : _GEN_2377;
-  wire [2:0]   _GEN_2387 = _GEN_2375[1] ? _GEN_2376 : _GEN_2379;
-  wire [5:0]   _GEN_2388 = conv_i4658_2_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2389 = _GEN_2388[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2390 = _GEN_2388[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2391 = _GEN_2388[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2392 = _GEN_2388[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2393 = {1'h0, _GEN_2388[1:0]};
-  wire [2:0]   _GEN_2394 = {1'h1, _GEN_2388[1:0]};
-  wire [2:0]   _GEN_2395 = _GEN_2388[1] ? _GEN_2390 : _GEN_2389;
-  wire [2:0]   _GEN_2396 = _GEN_2388[1] ? _GEN_2392 : _GEN_2391;
-  wire [1:0]   _GEN_2397 = _GEN_2388[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2398 = _GEN_2388[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2399 = _GEN_2388[1] ? _GEN_2391 : _GEN_2390;
-  wire [2:0]   _GEN_2400 = _GEN_2388[1] ? _GEN_2389 : _GEN_2392;
-  wire [5:0]   _GEN_2401 = conv_i4658_3_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2402 = _GEN_2401[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2403 = _GEN_2401[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2404 = _GEN_2401[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2405 = _GEN_2401[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2406 = {1'h0, _GEN_2401[1:0]};
-  wire [2:0]   _GEN_2407 = {1'h1, _GEN_2401[1:0]};
-  wire [2:0]   _GEN_2408 = _GEN_2401[1] ? _GEN_2403 : _GEN_2402;
-  wire [2:0]   _GEN_2409 = _GEN_2401[1] ? _GEN_2405 : _GEN_2404;
-  wire [1:0]   _GEN_2410 = _GEN_2401[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2411 = _GEN_2401[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2412 = _GEN_2401[1] ? _GEN_2404 : _GEN_2403;
-  wire [2:0]   _GEN_2413 = _GEN_2401[1] ? _GEN_2402 : _GEN_2405;
-  wire [5:0]   _GEN_2414 = conv_i4658_4_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2415 = _GEN_2414[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2416 = _GEN_2414[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2417 = _GEN_2414[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2418 = _GEN_2414[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2419 = {1'h0, _GEN_2414[1:0]};
-  wire [2:0]   _GEN_2420 = {1'h1, _GEN_2414[1:0]};
-  wire [2:0]   _GEN_2421 = _GEN_2414[1] ? _GEN_2416 : _GEN_2415;
-  wire [2:0]   _GEN_2422 = _GEN_2414[1] ? _GEN_2418 : _GEN_2417;
-  wire [1:0]   _GEN_2423 = _GEN_2414[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2424 = _GEN_2414[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2425 = _GEN_2414[1] ? _GEN_2417 : _GEN_2416;
-  wire [2:0]   _GEN_2426 = _GEN_2414[1] ? _GEN_2415 : _GEN_2418;
-  wire [5:0]   _GEN_2427 = conv_i4658_5_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2428 = _GEN_2427[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2429 = _GEN_2427[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2430 = _GEN_2427[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2431 = _GEN_2427[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2432 = {1'h0, _GEN_2427[1:0]};
-  wire [2:0]   _GEN_2433 = {1'h1, _GEN_2427[1:0]};
-  wire [2:0]   _GEN_2434 = _GEN_2427[1] ? _GEN_2429 : _GEN_2428;
-  wire [2:0]   _GEN_2435 = _GEN_2427[1] ? _GEN_2431 : _GEN_2430;
-  wire [1:0]   _GEN_2436 = _GEN_2427[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2437 = _GEN_2427[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2438 = _GEN_2427[1] ? _GEN_2430 : _GEN_2429;
-  wire [2:0]   _GEN_2439 = _GEN_2427[1] ? _GEN_2428 : _GEN_2431;
-  wire [5:0]   _GEN_2440 = conv_i4658_6_7_r4s1 | _GEN_2361;
-  wire [2:0]   _GEN_2441 = _GEN_2440[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2442 = _GEN_2440[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2443 = _GEN_2440[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2444 = _GEN_2440[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2445 = {1'h0, _GEN_2440[1:0]};
-  wire [2:0]   _GEN_2446 = {1'h1, _GEN_2440[1:0]};
-  wire [2:0]   _GEN_2447 = _GEN_2440[1] ? _GEN_2442 : _GEN_2441;
-  wire [2:0]   _GEN_2448 = _GEN_2440[1] ? _GEN_2444 : _GEN_2443;
-  wire [1:0]   _GEN_2449 = _GEN_2440[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2450 = _GEN_2440[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2451 = _GEN_2440[1] ? _GEN_2443 : _GEN_2442;
-  wire [2:0]   _GEN_2452 = _GEN_2440[1] ? _GEN_2441 : _GEN_2444;
-  wire [5:0]   _GEN_2453 = {3'h0, lanes_sroa_122_0_r4};
-  wire [5:0]   _GEN_2454 = conv_i4658_6257_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2455 = _GEN_2454[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2456 = _GEN_2454[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2457 = _GEN_2454[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2458 = _GEN_2454[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2459 = {1'h0, _GEN_2454[1:0]};
-  wire [2:0]   _GEN_2460 = {1'h1, _GEN_2454[1:0]};
-  wire [2:0]   _GEN_2461 = _GEN_2454[1] ? _GEN_2456 : _GEN_2455;
-  wire [2:0]   _GEN_2462 = _GEN_2454[1] ? _GEN_2458 : _GEN_2457;
-  wire [1:0]   _GEN_2463 = _GEN_2454[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2464 = _GEN_2454[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2465 = _GEN_2454[1] ? _GEN_2457 : _GEN_2456;
-  wire [2:0]   _GEN_2466 = _GEN_2454[1] ? _GEN_2455 : _GEN_2458;
-  wire [5:0]   _GEN_2467 = conv_i4658_1_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2468 = _GEN_2467[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2469 = _GEN_2467[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2470 = _GEN_2467[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2471 = _GEN_2467[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2472 = {1'h0, _GEN_2467[1:0]};
-  wire [2:0]   _GEN_2473 = {1'h1, _GEN_2467[1:0]};
-  wire [2:0]   _GEN_2474 = _GEN_2467[1] ? _GEN_2469 : _GEN_2468;
-  wire [2:0]   _GEN_2475 = _GEN_2467[1] ? _GEN_2471 : _GEN_2470;
-  wire [1:0]   _GEN_2476 = _GEN_2467[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2477 = _GEN_2467[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2478 = _GEN_2467[1] ? _GEN_2470 : _GEN_2469;
-  wire [2:0]   _GEN_2479 = _GEN_2467[1] ? _GEN_2468 : _GEN_2471;
-  wire [5:0]   _GEN_2480 = conv_i4658_2_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2481 = _GEN_2480[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2482 = _GEN_2480[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2483 = _GEN_2480[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2484 = _GEN_2480[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2485 = {1'h0, _GEN_2480[1:0]};
-  wire [2:0]   _GEN_2486 = {1'h1, _GEN_2480[1:0]};
-  wire [2:0]   _GEN_2487 = _GEN_2480[1] ? _GEN_2482 : _GEN_2481;
-  wire [2:0]   _GEN_2488 = _GEN_2480[1] ? _GEN_2484 : _GEN_2483;
-  wire [1:0]   _GEN_2489 = _GEN_2480[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2490 = _GEN_2480[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2491 = _GEN_2480[1] ? _GEN_2483 : _GEN_2482;
-  wire [2:0]   _GEN_2492 = _GEN_2480[1] ? _GEN_2481 : _GEN_2484;
-  wire [5:0]   _GEN_2493 = conv_i4658_3_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2494 = _GEN_2493[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2495 = _GEN_2493[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2496 = _GEN_2493[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2497 = _GEN_2493[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2498 = {1'h0, _GEN_2493[1:0]};
-  wire [2:0]   _GEN_2499 = {1'h1, _GEN_2493[1:0]};
-  wire [2:0]   _GEN_2500 = _GEN_2493[1] ? _GEN_2495 : _GEN_2494;
-  wire [2:0]   _GEN_2501 = _GEN_2493[1] ? _GEN_2497 : _GEN_2496;
-  wire [1:0]   _GEN_2502 = _GEN_2493[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2503 = _GEN_2493[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2504 = _GEN_2493[1] ? _GEN_2496 : _GEN_2495;
-  wire [2:0]   _GEN_2505 = _GEN_2493[1] ? _GEN_2494 : _GEN_2497;
-  wire [5:0]   _GEN_2506 = conv_i4658_4_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2507 = _GEN_2506[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2508 = _GEN_2506[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2509 = _GEN_2506[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2510 = _GEN_2506[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2511 = {1'h0, _GEN_2506[1:0]};
-  wire [2:0]   _GEN_2512 = {1'h1, _GEN_2506[1:0]};
-  wire [2:0]   _GEN_2513 = _GEN_2506[1] ? _GEN_2508 : _GEN_2507;
-  wire [2:0]   _GEN_2514 = _GEN_2506[1] ? _GEN_2510 : _GEN_2509;
-  wire [1:0]   _GEN_2515 = _GEN_2506[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2516 = _GEN_2506[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2517 = _GEN_2506[1] ? _GEN_2509 : _GEN_2508;
-  wire [2:0]   _GEN_2518 = _GEN_2506[1] ? _GEN_2507 : _GEN_2510;
-  wire [5:0]   _GEN_2519 = conv_i4658_5_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2520 = _GEN_2519[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2521 = _GEN_2519[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2522 = _GEN_2519[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2523 = _GEN_2519[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2524 = {1'h0, _GEN_2519[1:0]};
-  wire [2:0]   _GEN_2525 = {1'h1, _GEN_2519[1:0]};
-  wire [2:0]   _GEN_2526 = _GEN_2519[1] ? _GEN_2521 : _GEN_2520;
-  wire [2:0]   _GEN_2527 = _GEN_2519[1] ? _GEN_2523 : _GEN_2522;
-  wire [1:0]   _GEN_2528 = _GEN_2519[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2529 = _GEN_2519[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2530 = _GEN_2519[1] ? _GEN_2522 : _GEN_2521;
-  wire [2:0]   _GEN_2531 = _GEN_2519[1] ? _GEN_2520 : _GEN_2523;
-  wire [5:0]   _GEN_2532 = conv_i4658_6_6_r4s1 | _GEN_2453;
-  wire [2:0]   _GEN_2533 = _GEN_2532[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2534 = _GEN_2532[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2535 = _GEN_2532[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2536 = _GEN_2532[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2537 = {1'h0, _GEN_2532[1:0]};
-  wire [2:0]   _GEN_2538 = {1'h1, _GEN_2532[1:0]};
-  wire [2:0]   _GEN_2539 = _GEN_2532[1] ? _GEN_2534 : _GEN_2533;
-  wire [2:0]   _GEN_2540 = _GEN_2532[1] ? _GEN_2536 : _GEN_2535;
-  wire [1:0]   _GEN_2541 = _GEN_2532[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2542 = _GEN_2532[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2543 = _GEN_2532[1] ? _GEN_2535 : _GEN_2534;
-  wire [2:0]   _GEN_2544 = _GEN_2532[1] ? _GEN_2533 : _GEN_2536;
-  wire [5:0]   _GEN_2545 = {3'h0, lanes_sroa_104_0_r4};
-  wire [5:0]   _GEN_2546 = conv_i4658_5252_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2547 = _GEN_2546[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2548 = _GEN_2546[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2549 = _GEN_2546[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2550 = _GEN_2546[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2551 = {1'h0, _GEN_2546[1:0]};
-  wire [2:0]   _GEN_2552 = {1'h1, _GEN_2546[1:0]};
-  wire [2:0]   _GEN_2553 = _GEN_2546[1] ? _GEN_2548 : _GEN_2547;
-  wire [2:0]   _GEN_2554 = _GEN_2546[1] ? _GEN_2550 : _GEN_2549;
-  wire [1:0]   _GEN_2555 = _GEN_2546[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2556 = _GEN_2546[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2557 = _GEN_2546[1] ? _GEN_2549 : _GEN_2548;
-  wire [2:0]   _GEN_2558 = _GEN_2546[1] ? _GEN_2547 : _GEN_2550;
-  wire [5:0]   _GEN_2559 = conv_i4658_1_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2560 = _GEN_2559[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2561 = _GEN_2559[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2562 = _GEN_2559[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2563 = _GEN_2559[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2564 = {1'h0, _GEN_2559[1:0]};
-  wire [2:0]   _GEN_2565 = {1'h1, _GEN_2559[1:0]};
-  wire [2:0]   _GEN_2566 = _GEN_2559[1] ? _GEN_2561 : _GEN_2560;
-  wire [2:0]   _GEN_2567 = _GEN_2559[1] ? _GEN_2563 : _GEN_2562;
-  wire [1:0]   _GEN_2568 = _GEN_2559[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2569 = _GEN_2559[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2570 = _GEN_2559[1] ? _GEN_2562 : _GEN_2561;
-  wire [2:0]   _GEN_2571 = _GEN_2559[1] ? _GEN_2560 : _GEN_2563;
-  wire [5:0]   _GEN_2572 = conv_i4658_2_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2573 = _GEN_2572[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2574 = _GEN_2572[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2575 = _GEN_2572[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2576 = _GEN_2572[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2577 = {1'h0, _GEN_2572[1:0]};
-  wire [2:0]   _GEN_2578 = {1'h1, _GEN_2572[1:0]};
-  wire [2:0]   _GEN_2579 = _GEN_2572[1] ? _GEN_2574 : _GEN_2573;
-  wire [2:0]   _GEN_2580 = _GEN_2572[1] ? _GEN_2576 : _GEN_2575;
-  wire [1:0]   _GEN_2581 = _GEN_2572[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2582 = _GEN_2572[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2583 = _GEN_2572[1] ? _GEN_2575 : _GEN_2574;
-  wire [2:0]   _GEN_2584 = _GEN_2572[1] ? _GEN_2573 : _GEN_2576;
-  wire [5:0]   _GEN_2585 = conv_i4658_3_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2586 = _GEN_2585[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2587 = _GEN_2585[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2588 = _GEN_2585[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2589 = _GEN_2585[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2590 = {1'h0, _GEN_2585[1:0]};
-  wire [2:0]   _GEN_2591 = {1'h1, _GEN_2585[1:0]};
-  wire [2:0]   _GEN_2592 = _GEN_2585[1] ? _GEN_2587 : _GEN_2586;
-  wire [2:0]   _GEN_2593 = _GEN_2585[1] ? _GEN_2589 : _GEN_2588;
-  wire [1:0]   _GEN_2594 = _GEN_2585[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2595 = _GEN_2585[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2596 = _GEN_2585[1] ? _GEN_2588 : _GEN_2587;
-  wire [2:0]   _GEN_2597 = _GEN_2585[1] ? _GEN_2586 : _GEN_2589;
-  wire [5:0]   _GEN_2598 = conv_i4658_4_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2599 = _GEN_2598[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2600 = _GEN_2598[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2601 = _GEN_2598[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2602 = _GEN_2598[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2603 = {1'h0, _GEN_2598[1:0]};
-  wire [2:0]   _GEN_2604 = {1'h1, _GEN_2598[1:0]};
-  wire [2:0]   _GEN_2605 = _GEN_2598[1] ? _GEN_2600 : _GEN_2599;
-  wire [2:0]   _GEN_2606 = _GEN_2598[1] ? _GEN_2602 : _GEN_2601;
-  wire [1:0]   _GEN_2607 = _GEN_2598[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2608 = _GEN_2598[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2609 = _GEN_2598[1] ? _GEN_2601 : _GEN_2600;
-  wire [2:0]   _GEN_2610 = _GEN_2598[1] ? _GEN_2599 : _GEN_2602;
-  wire [5:0]   _GEN_2611 = conv_i4658_5_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2612 = _GEN_2611[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2613 = _GEN_2611[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2614 = _GEN_2611[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2615 = _GEN_2611[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2616 = {1'h0, _GEN_2611[1:0]};
-  wire [2:0]   _GEN_2617 = {1'h1, _GEN_2611[1:0]};
-  wire [2:0]   _GEN_2618 = _GEN_2611[1] ? _GEN_2613 : _GEN_2612;
-  wire [2:0]   _GEN_2619 = _GEN_2611[1] ? _GEN_2615 : _GEN_2614;
-  wire [1:0]   _GEN_2620 = _GEN_2611[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2621 = _GEN_2611[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2622 = _GEN_2611[1] ? _GEN_2614 : _GEN_2613;
-  wire [2:0]   _GEN_2623 = _GEN_2611[1] ? _GEN_2612 : _GEN_2615;
-  wire [5:0]   _GEN_2624 = conv_i4658_6_5_r4s1 | _GEN_2545;
-  wire [2:0]   _GEN_2625 = _GEN_2624[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2626 = _GEN_2624[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2627 = _GEN_2624[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2628 = _GEN_2624[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2629 = {1'h0, _GEN_2624[1:0]};
-  wire [2:0]   _GEN_2630 = {1'h1, _GEN_2624[1:0]};
-  wire [2:0]   _GEN_2631 = _GEN_2624[1] ? _GEN_2626 : _GEN_2625;
-  wire [2:0]   _GEN_2632 = _GEN_2624[1] ? _GEN_2628 : _GEN_2627;
-  wire [1:0]   _GEN_2633 = _GEN_2624[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2634 = _GEN_2624[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2635 = _GEN_2624[1] ? _GEN_2627 : _GEN_2626;
-  wire [2:0]   _GEN_2636 = _GEN_2624[1] ? _GEN_2625 : _GEN_2628;
-  wire [5:0]   _GEN_2637 = {3'h0, lanes_sroa_86_0_r4};
-  wire [5:0]   _GEN_2638 = conv_i4658_4247_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2639 = _GEN_2638[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2640 = _GEN_2638[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2641 = _GEN_2638[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2642 = _GEN_2638[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2643 = {1'h0, _GEN_2638[1:0]};
-  wire [2:0]   _GEN_2644 = {1'h1, _GEN_2638[1:0]};
-  wire [2:0]   _GEN_2645 = _GEN_2638[1] ? _GEN_2640 : _GEN_2639;
-  wire [2:0]   _GEN_2646 = _GEN_2638[1] ? _GEN_2642 : _GEN_2641;
-  wire [1:0]   _GEN_2647 = _GEN_2638[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2648 = _GEN_2638[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2649 = _GEN_2638[1] ? _GEN_2641 : _GEN_2640;
-  wire [2:0]   _GEN_2650 = _GEN_2638[1] ? _GEN_2639 : _GEN_2642;
-  wire [5:0]   _GEN_2651 = conv_i4658_1_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2652 = _GEN_2651[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2653 = _GEN_2651[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2654 = _GEN_2651[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2655 = _GEN_2651[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2656 = {1'h0, _GEN_2651[1:0]};
-  wire [2:0]   _GEN_2657 = {1'h1, _GEN_2651[1:0]};
-  wire [2:0]   _GEN_2658 = _GEN_2651[1] ? _GEN_2653 : _GEN_2652;
-  wire [2:0]   _GEN_2659 = _GEN_2651[1] ? _GEN_2655 : _GEN_2654;
-  wire [1:0]   _GEN_2660 = _GEN_2651[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2661 = _GEN_2651[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2662 = _GEN_2651[1] ? _GEN_2654 : _GEN_2653;
-  wire [2:0]   _GEN_2663 = _GEN_2651[1] ? _GEN_2652 : _GEN_2655;
-  wire [5:0]   _GEN_2664 = conv_i4658_2_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2665 = _GEN_2664[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2666 = _GEN_2664[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2667 = _GEN_2664[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2668 = _GEN_2664[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2669 = {1'h0, _GEN_2664[1:0]};
-  wire [2:0]   _GEN_2670 = {1'h1, _GEN_2664[1:0]};
-  wire [2:0]   _GEN_2671 = _GEN_2664[1] ? _GEN_2666 : _GEN_2665;
-  wire [2:0]   _GEN_2672 = _GEN_2664[1] ? _GEN_2668 : _GEN_2667;
-  wire [1:0]   _GEN_2673 = _GEN_2664[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2674 = _GEN_2664[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2675 = _GEN_2664[1] ? _GEN_2667 : _GEN_2666;
-  wire [2:0]   _GEN_2676 = _GEN_2664[1] ? _GEN_2665 : _GEN_2668;
-  wire [5:0]   _GEN_2677 = conv_i4658_3_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2678 = _GEN_2677[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2679 = _GEN_2677[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2680 = _GEN_2677[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2681 = _GEN_2677[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2682 = {1'h0, _GEN_2677[1:0]};
-  wire [2:0]   _GEN_2683 = {1'h1, _GEN_2677[1:0]};
-  wire [2:0]   _GEN_2684 = _GEN_2677[1] ? _GEN_2679 : _GEN_2678;
-  wire [2:0]   _GEN_2685 = _GEN_2677[1] ? _GEN_2681 : _GEN_2680;
-  wire [1:0]   _GEN_2686 = _GEN_2677[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2687 = _GEN_2677[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2688 = _GEN_2677[1] ? _GEN_2680 : _GEN_2679;
-  wire [2:0]   _GEN_2689 = _GEN_2677[1] ? _GEN_2678 : _GEN_2681;
-  wire [5:0]   _GEN_2690 = conv_i4658_4_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2691 = _GEN_2690[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2692 = _GEN_2690[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2693 = _GEN_2690[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2694 = _GEN_2690[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2695 = {1'h0, _GEN_2690[1:0]};
-  wire [2:0]   _GEN_2696 = {1'h1, _GEN_2690[1:0]};
-  wire [2:0]   _GEN_2697 = _GEN_2690[1] ? _GEN_2692 : _GEN_2691;
-  wire [2:0]   _GEN_2698 = _GEN_2690[1] ? _GEN_2694 : _GEN_2693;
-  wire [1:0]   _GEN_2699 = _GEN_2690[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2700 = _GEN_2690[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2701 = _GEN_2690[1] ? _GEN_2693 : _GEN_2692;
-  wire [2:0]   _GEN_2702 = _GEN_2690[1] ? _GEN_2691 : _GEN_2694;
-  wire [5:0]   _GEN_2703 = conv_i4658_5_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2704 = _GEN_2703[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2705 = _GEN_2703[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2706 = _GEN_2703[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2707 = _GEN_2703[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2708 = {1'h0, _GEN_2703[1:0]};
-  wire [2:0]   _GEN_2709 = {1'h1, _GEN_2703[1:0]};
-  wire [2:0]   _GEN_2710 = _GEN_2703[1] ? _GEN_2705 : _GEN_2704;
-  wire [2:0]   _GEN_2711 = _GEN_2703[1] ? _GEN_2707 : _GEN_2706;
-  wire [1:0]   _GEN_2712 = _GEN_2703[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2713 = _GEN_2703[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2714 = _GEN_2703[1] ? _GEN_2706 : _GEN_2705;
-  wire [2:0]   _GEN_2715 = _GEN_2703[1] ? _GEN_2704 : _GEN_2707;
-  wire [5:0]   _GEN_2716 = conv_i4658_6_4_r4s1 | _GEN_2637;
-  wire [2:0]   _GEN_2717 = _GEN_2716[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2718 = _GEN_2716[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2719 = _GEN_2716[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2720 = _GEN_2716[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2721 = {1'h0, _GEN_2716[1:0]};
-  wire [2:0]   _GEN_2722 = {1'h1, _GEN_2716[1:0]};
-  wire [2:0]   _GEN_2723 = _GEN_2716[1] ? _GEN_2718 : _GEN_2717;
-  wire [2:0]   _GEN_2724 = _GEN_2716[1] ? _GEN_2720 : _GEN_2719;
-  wire [1:0]   _GEN_2725 = _GEN_2716[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2726 = _GEN_2716[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2727 = _GEN_2716[1] ? _GEN_2719 : _GEN_2718;
-  wire [2:0]   _GEN_2728 = _GEN_2716[1] ? _GEN_2717 : _GEN_2720;
-  wire [5:0]   _GEN_2729 = {3'h0, lanes_sroa_68_0_r4};
-  wire [5:0]   _GEN_2730 = conv_i4658_3242_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2731 = _GEN_2730[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2732 = _GEN_2730[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2733 = _GEN_2730[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2734 = _GEN_2730[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2735 = {1'h0, _GEN_2730[1:0]};
-  wire [2:0]   _GEN_2736 = {1'h1, _GEN_2730[1:0]};
-  wire [2:0]   _GEN_2737 = _GEN_2730[1] ? _GEN_2732 : _GEN_2731;
-  wire [2:0]   _GEN_2738 = _GEN_2730[1] ? _GEN_2734 : _GEN_2733;
-  wire [1:0]   _GEN_2739 = _GEN_2730[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2740 = _GEN_2730[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2741 = _GEN_2730[1] ? _GEN_2733 : _GEN_2732;
-  wire [2:0]   _GEN_2742 = _GEN_2730[1] ? _GEN_2731 : _GEN_2734;
-  wire [5:0]   _GEN_2743 = conv_i4658_1_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2744 = _GEN_2743[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2745 = _GEN_2743[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2746 = _GEN_2743[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2747 = _GEN_2743[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2748 = {1'h0, _GEN_2743[1:0]};
-  wire [2:0]   _GEN_2749 = {1'h1, _GEN_2743[1:0]};
-  wire [2:0]   _GEN_2750 = _GEN_2743[1] ? _GEN_2745 : _GEN_2744;
-  wire [2:0]   _GEN_2751 = _GEN_2743[1] ? _GEN_2747 : _GEN_2746;
-  wire [1:0]   _GEN_2752 = _GEN_2743[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2753 = _GEN_2743[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2754 = _GEN_2743[1] ? _GEN_2746 : _GEN_2745;
-  wire [2:0]   _GEN_2755 = _GEN_2743[1] ? _GEN_2744 : _GEN_2747;
-  wire [5:0]   _GEN_2756 = conv_i4658_2_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2757 = _GEN_2756[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2758 = _GEN_2756[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2759 = _GEN_2756[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2760 = _GEN_2756[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2761 = {1'h0, _GEN_2756[1:0]};
-  wire [2:0]   _GEN_2762 = {1'h1, _GEN_2756[1:0]};
-  wire [2:0]   _GEN_2763 = _GEN_2756[1] ? _GEN_2758 : _GEN_2757;
-  wire [2:0]   _GEN_2764 = _GEN_2756[1] ? _GEN_2760 : _GEN_2759;
-  wire [1:0]   _GEN_2765 = _GEN_2756[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2766 = _GEN_2756[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2767 = _GEN_2756[1] ? _GEN_2759 : _GEN_2758;
-  wire [2:0]   _GEN_2768 = _GEN_2756[1] ? _GEN_2757 : _GEN_2760;
-  wire [5:0]   _GEN_2769 = conv_i4658_3_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2770 = _GEN_2769[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2771 = _GEN_2769[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2772 = _GEN_2769[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2773 = _GEN_2769[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2774 = {1'h0, _GEN_2769[1:0]};
-  wire [2:0]   _GEN_2775 = {1'h1, _GEN_2769[1:0]};
-  wire [2:0]   _GEN_2776 = _GEN_2769[1] ? _GEN_2771 : _GEN_2770;
-  wire [2:0]   _GEN_2777 = _GEN_2769[1] ? _GEN_2773 : _GEN_2772;
-  wire [1:0]   _GEN_2778 = _GEN_2769[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2779 = _GEN_2769[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2780 = _GEN_2769[1] ? _GEN_2772 : _GEN_2771;
-  wire [2:0]   _GEN_2781 = _GEN_2769[1] ? _GEN_2770 : _GEN_2773;
-  wire [5:0]   _GEN_2782 = conv_i4658_4_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2783 = _GEN_2782[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2784 = _GEN_2782[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2785 = _GEN_2782[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2786 = _GEN_2782[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2787 = {1'h0, _GEN_2782[1:0]};
-  wire [2:0]   _GEN_2788 = {1'h1, _GEN_2782[1:0]};
-  wire [2:0]   _GEN_2789 = _GEN_2782[1] ? _GEN_2784 : _GEN_2783;
-  wire [2:0]   _GEN_2790 = _GEN_2782[1] ? _GEN_2786 : _GEN_2785;
-  wire [1:0]   _GEN_2791 = _GEN_2782[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2792 = _GEN_2782[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2793 = _GEN_2782[1] ? _GEN_2785 : _GEN_2784;
-  wire [2:0]   _GEN_2794 = _GEN_2782[1] ? _GEN_2783 : _GEN_2786;
-  wire [5:0]   _GEN_2795 = conv_i4658_5_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2796 = _GEN_2795[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2797 = _GEN_2795[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2798 = _GEN_2795[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2799 = _GEN_2795[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2800 = {1'h0, _GEN_2795[1:0]};
-  wire [2:0]   _GEN_2801 = {1'h1, _GEN_2795[1:0]};
-  wire [2:0]   _GEN_2802 = _GEN_2795[1] ? _GEN_2797 : _GEN_2796;
-  wire [2:0]   _GEN_2803 = _GEN_2795[1] ? _GEN_2799 : _GEN_2798;
-  wire [1:0]   _GEN_2804 = _GEN_2795[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2805 = _GEN_2795[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2806 = _GEN_2795[1] ? _GEN_2798 : _GEN_2797;
-  wire [2:0]   _GEN_2807 = _GEN_2795[1] ? _GEN_2796 : _GEN_2799;
-  wire [5:0]   _GEN_2808 = conv_i4658_6_3_r4s1 | _GEN_2729;
-  wire [2:0]   _GEN_2809 = _GEN_2808[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2810 = _GEN_2808[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2811 = _GEN_2808[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2812 = _GEN_2808[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2813 = {1'h0, _GEN_2808[1:0]};
-  wire [2:0]   _GEN_2814 = {1'h1, _GEN_2808[1:0]};
-  wire [2:0]   _GEN_2815 = _GEN_2808[1] ? _GEN_2810 : _GEN_2809;
-  wire [2:0]   _GEN_2816 = _GEN_2808[1] ? _GEN_2812 : _GEN_2811;
-  wire [1:0]   _GEN_2817 = _GEN_2808[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2818 = _GEN_2808[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2819 = _GEN_2808[1] ? _GEN_2811 : _GEN_2810;
-  wire [2:0]   _GEN_2820 = _GEN_2808[1] ? _GEN_2809 : _GEN_2812;
-  wire [5:0]   _GEN_2821 = {3'h0, lanes_sroa_50_0_r4};
-  wire [5:0]   _GEN_2822 = conv_i4658_2232_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2823 = _GEN_2822[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2824 = _GEN_2822[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2825 = _GEN_2822[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2826 = _GEN_2822[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2827 = {1'h0, _GEN_2822[1:0]};
-  wire [2:0]   _GEN_2828 = {1'h1, _GEN_2822[1:0]};
-  wire [2:0]   _GEN_2829 = _GEN_2822[1] ? _GEN_2824 : _GEN_2823;
-  wire [2:0]   _GEN_2830 = _GEN_2822[1] ? _GEN_2826 : _GEN_2825;
-  wire [1:0]   _GEN_2831 = _GEN_2822[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2832 = _GEN_2822[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2833 = _GEN_2822[1] ? _GEN_2825 : _GEN_2824;
-  wire [2:0]   _GEN_2834 = _GEN_2822[1] ? _GEN_2823 : _GEN_2826;
-  wire [5:0]   _GEN_2835 = conv_i4658_1_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2836 = _GEN_2835[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2837 = _GEN_2835[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2838 = _GEN_2835[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2839 = _GEN_2835[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2840 = {1'h0, _GEN_2835[1:0]};
-  wire [2:0]   _GEN_2841 = {1'h1, _GEN_2835[1:0]};
-  wire [2:0]   _GEN_2842 = _GEN_2835[1] ? _GEN_2837 : _GEN_2836;
-  wire [2:0]   _GEN_2843 = _GEN_2835[1] ? _GEN_2839 : _GEN_2838;
-  wire [1:0]   _GEN_2844 = _GEN_2835[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2845 = _GEN_2835[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2846 = _GEN_2835[1] ? _GEN_2838 : _GEN_2837;
-  wire [2:0]   _GEN_2847 = _GEN_2835[1] ? _GEN_2836 : _GEN_2839;
-  wire [5:0]   _GEN_2848 = conv_i4658_2_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2849 = _GEN_2848[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2850 = _GEN_2848[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2851 = _GEN_2848[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2852 = _GEN_2848[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2853 = {1'h0, _GEN_2848[1:0]};
-  wire [2:0]   _GEN_2854 = {1'h1, _GEN_2848[1:0]};
-  wire [2:0]   _GEN_2855 = _GEN_2848[1] ? _GEN_2850 : _GEN_2849;
-  wire [2:0]   _GEN_2856 = _GEN_2848[1] ? _GEN_2852 : _GEN_2851;
-  wire [1:0]   _GEN_2857 = _GEN_2848[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2858 = _GEN_2848[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2859 = _GEN_2848[1] ? _GEN_2851 : _GEN_2850;
-  wire [2:0]   _GEN_2860 = _GEN_2848[1] ? _GEN_2849 : _GEN_2852;
-  wire [5:0]   _GEN_2861 = conv_i4658_3_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2862 = _GEN_2861[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2863 = _GEN_2861[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2864 = _GEN_2861[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2865 = _GEN_2861[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2866 = {1'h0, _GEN_2861[1:0]};
-  wire [2:0]   _GEN_2867 = {1'h1, _GEN_2861[1:0]};
-  wire [2:0]   _GEN_2868 = _GEN_2861[1] ? _GEN_2863 : _GEN_2862;
-  wire [2:0]   _GEN_2869 = _GEN_2861[1] ? _GEN_2865 : _GEN_2864;
-  wire [1:0]   _GEN_2870 = _GEN_2861[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2871 = _GEN_2861[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2872 = _GEN_2861[1] ? _GEN_2864 : _GEN_2863;
-  wire [2:0]   _GEN_2873 = _GEN_2861[1] ? _GEN_2862 : _GEN_2865;
-  wire [5:0]   _GEN_2874 = conv_i4658_4_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2875 = _GEN_2874[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2876 = _GEN_2874[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2877 = _GEN_2874[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2878 = _GEN_2874[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2879 = {1'h0, _GEN_2874[1:0]};
-  wire [2:0]   _GEN_2880 = {1'h1, _GEN_2874[1:0]};
-  wire [2:0]   _GEN_2881 = _GEN_2874[1] ? _GEN_2876 : _GEN_2875;
-  wire [2:0]   _GEN_2882 = _GEN_2874[1] ? _GEN_2878 : _GEN_2877;
-  wire [1:0]   _GEN_2883 = _GEN_2874[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2884 = _GEN_2874[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2885 = _GEN_2874[1] ? _GEN_2877 : _GEN_2876;
-  wire [2:0]   _GEN_2886 = _GEN_2874[1] ? _GEN_2875 : _GEN_2878;
-  wire [5:0]   _GEN_2887 = conv_i4658_5_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2888 = _GEN_2887[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2889 = _GEN_2887[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2890 = _GEN_2887[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2891 = _GEN_2887[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2892 = {1'h0, _GEN_2887[1:0]};
-  wire [2:0]   _GEN_2893 = {1'h1, _GEN_2887[1:0]};
-  wire [2:0]   _GEN_2894 = _GEN_2887[1] ? _GEN_2889 : _GEN_2888;
-  wire [2:0]   _GEN_2895 = _GEN_2887[1] ? _GEN_2891 : _GEN_2890;
-  wire [1:0]   _GEN_2896 = _GEN_2887[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2897 = _GEN_2887[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2898 = _GEN_2887[1] ? _GEN_2890 : _GEN_2889;
-  wire [2:0]   _GEN_2899 = _GEN_2887[1] ? _GEN_2888 : _GEN_2891;
-  wire [5:0]   _GEN_2900 = conv_i4658_6_2_r4s1 | _GEN_2821;
-  wire [2:0]   _GEN_2901 = _GEN_2900[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2902 = _GEN_2900[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2903 = _GEN_2900[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2904 = _GEN_2900[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2905 = {1'h0, _GEN_2900[1:0]};
-  wire [2:0]   _GEN_2906 = {1'h1, _GEN_2900[1:0]};
-  wire [2:0]   _GEN_2907 = _GEN_2900[1] ? _GEN_2902 : _GEN_2901;
-  wire [2:0]   _GEN_2908 = _GEN_2900[1] ? _GEN_2904 : _GEN_2903;
-  wire [1:0]   _GEN_2909 = _GEN_2900[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2910 = _GEN_2900[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2911 = _GEN_2900[1] ? _GEN_2903 : _GEN_2902;
-  wire [2:0]   _GEN_2912 = _GEN_2900[1] ? _GEN_2901 : _GEN_2904;
-  wire [5:0]   _GEN_2913 = {3'h0, lanes_sroa_32_0_r4};
-  wire [5:0]   _GEN_2914 = conv_i4658_1218_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2915 = _GEN_2914[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2916 = _GEN_2914[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2917 = _GEN_2914[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2918 = _GEN_2914[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2919 = {1'h0, _GEN_2914[1:0]};
-  wire [2:0]   _GEN_2920 = {1'h1, _GEN_2914[1:0]};
-  wire [2:0]   _GEN_2921 = _GEN_2914[1] ? _GEN_2916 : _GEN_2915;
-  wire [2:0]   _GEN_2922 = _GEN_2914[1] ? _GEN_2918 : _GEN_2917;
-  wire [1:0]   _GEN_2923 = _GEN_2914[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2924 = _GEN_2914[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2925 = _GEN_2914[1] ? _GEN_2917 : _GEN_2916;
-  wire [2:0]   _GEN_2926 = _GEN_2914[1] ? _GEN_2915 : _GEN_2918;
-  wire [5:0]   _GEN_2927 = conv_i4658_1_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2928 = _GEN_2927[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2929 = _GEN_2927[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2930 = _GEN_2927[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2931 = _GEN_2927[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2932 = {1'h0, _GEN_2927[1:0]};
-  wire [2:0]   _GEN_2933 = {1'h1, _GEN_2927[1:0]};
-  wire [2:0]   _GEN_2934 = _GEN_2927[1] ? _GEN_2929 : _GEN_2928;
-  wire [2:0]   _GEN_2935 = _GEN_2927[1] ? _GEN_2931 : _GEN_2930;
-  wire [1:0]   _GEN_2936 = _GEN_2927[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2937 = _GEN_2927[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2938 = _GEN_2927[1] ? _GEN_2930 : _GEN_2929;
-  wire [2:0]   _GEN_2939 = _GEN_2927[1] ? _GEN_2928 : _GEN_2931;
-  wire [5:0]   _GEN_2940 = conv_i4658_2_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2941 = _GEN_2940[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2942 = _GEN_2940[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2943 = _GEN_2940[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2944 = _GEN_2940[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2945 = {1'h0, _GEN_2940[1:0]};
-  wire [2:0]   _GEN_2946 = {1'h1, _GEN_2940[1:0]};
-  wire [2:0]   _GEN_2947 = _GEN_2940[1] ? _GEN_2942 : _GEN_2941;
-  wire [2:0]   _GEN_2948 = _GEN_2940[1] ? _GEN_2944 : _GEN_2943;
-  wire [1:0]   _GEN_2949 = _GEN_2940[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2950 = _GEN_2940[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2951 = _GEN_2940[1] ? _GEN_2943 : _GEN_2942;
-  wire [2:0]   _GEN_2952 = _GEN_2940[1] ? _GEN_2941 : _GEN_2944;
-  wire [5:0]   _GEN_2953 = conv_i4658_3_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2954 = _GEN_2953[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2955 = _GEN_2953[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2956 = _GEN_2953[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2957 = _GEN_2953[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2958 = {1'h0, _GEN_2953[1:0]};
-  wire [2:0]   _GEN_2959 = {1'h1, _GEN_2953[1:0]};
-  wire [2:0]   _GEN_2960 = _GEN_2953[1] ? _GEN_2955 : _GEN_2954;
-  wire [2:0]   _GEN_2961 = _GEN_2953[1] ? _GEN_2957 : _GEN_2956;
-  wire [1:0]   _GEN_2962 = _GEN_2953[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2963 = _GEN_2953[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2964 = _GEN_2953[1] ? _GEN_2956 : _GEN_2955;
-  wire [2:0]   _GEN_2965 = _GEN_2953[1] ? _GEN_2954 : _GEN_2957;
-  wire [5:0]   _GEN_2966 = conv_i4658_4_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2967 = _GEN_2966[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2968 = _GEN_2966[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2969 = _GEN_2966[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2970 = _GEN_2966[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2971 = {1'h0, _GEN_2966[1:0]};
-  wire [2:0]   _GEN_2972 = {1'h1, _GEN_2966[1:0]};
-  wire [2:0]   _GEN_2973 = _GEN_2966[1] ? _GEN_2968 : _GEN_2967;
-  wire [2:0]   _GEN_2974 = _GEN_2966[1] ? _GEN_2970 : _GEN_2969;
-  wire [1:0]   _GEN_2975 = _GEN_2966[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2976 = _GEN_2966[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2977 = _GEN_2966[1] ? _GEN_2969 : _GEN_2968;
-  wire [2:0]   _GEN_2978 = _GEN_2966[1] ? _GEN_2967 : _GEN_2970;
-  wire [5:0]   _GEN_2979 = conv_i4658_5_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2980 = _GEN_2979[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2981 = _GEN_2979[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2982 = _GEN_2979[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2983 = _GEN_2979[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2984 = {1'h0, _GEN_2979[1:0]};
-  wire [2:0]   _GEN_2985 = {1'h1, _GEN_2979[1:0]};
-  wire [2:0]   _GEN_2986 = _GEN_2979[1] ? _GEN_2981 : _GEN_2980;
-  wire [2:0]   _GEN_2987 = _GEN_2979[1] ? _GEN_2983 : _GEN_2982;
-  wire [1:0]   _GEN_2988 = _GEN_2979[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_2989 = _GEN_2979[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_2990 = _GEN_2979[1] ? _GEN_2982 : _GEN_2981;
-  wire [2:0]   _GEN_2991 = _GEN_2979[1] ? _GEN_2980 : _GEN_2983;
-  wire [5:0]   _GEN_2992 = conv_i4658_6_1_r4s1 | _GEN_2913;
-  wire [2:0]   _GEN_2993 = _GEN_2992[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_2994 = _GEN_2992[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_2995 = _GEN_2992[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_2996 = _GEN_2992[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_2997 = {1'h0, _GEN_2992[1:0]};
-  wire [2:0]   _GEN_2998 = {1'h1, _GEN_2992[1:0]};
-  wire [2:0]   _GEN_2999 = _GEN_2992[1] ? _GEN_2994 : _GEN_2993;
-  wire [2:0]   _GEN_3000 = _GEN_2992[1] ? _GEN_2996 : _GEN_2995;
-  wire [1:0]   _GEN_3001 = _GEN_2992[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3002 = _GEN_2992[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3003 = _GEN_2992[1] ? _GEN_2995 : _GEN_2994;
-  wire [2:0]   _GEN_3004 = _GEN_2992[1] ? _GEN_2993 : _GEN_2996;
-  wire [63:0]  _GEN_3005 =
-    lanes_sroa_20269_0_r4 >> {58'h0, lanes_sroa_23_0_r4[2], 5'h0}
+  wire         _GEN_148 = hold_conv_i1877_mask == 16'h3F6;
+  wire         _GEN_149 = hold_conv_i1877_mask == 16'h0;
+  wire         _GEN_150 = hold_shr_i188933[1] | hold_shr_i188933[0];
+  wire         _GEN_151 = step_sroa_0_0127_r4[1:0] == 2'h1;
+  wire         _GEN_152 = step_sroa_0_0127_r4[1:0] == 2'h2;
+  wire [2:0]   _GEN_153 = _GEN_7 ? 3'h0 : _GEN_10;
+  wire         _GEN_154 = _GEN_7 | (&_GEN_9);
+  wire [5:0]   _GEN_155 = {3'h0, lanes_sroa_464_0_r4};
+  wire [5:0]   _GEN_156 = conv_i4658_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_157 = _GEN_156[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_158 = _GEN_156[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_159 = _GEN_156[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_160 = _GEN_156[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_161 = {1'h0, _GEN_156[1:0]};
+  wire [2:0]   _GEN_162 = {1'h1, _GEN_156[1:0]};
+  wire [2:0]   _GEN_163 = _GEN_156[1] ? _GEN_158 : _GEN_157;
+  wire [2:0]   _GEN_164 = _GEN_156[1] ? _GEN_160 : _GEN_159;
+  wire [1:0]   _GEN_165 = _GEN_156[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_166 = _GEN_156[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_167 = _GEN_156[1] ? _GEN_159 : _GEN_158;
+  wire [2:0]   _GEN_168 = _GEN_156[1] ? _GEN_157 : _GEN_160;
+  wire [5:0]   _GEN_169 = conv_i4658_1_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_170 = _GEN_169[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_171 = _GEN_169[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_172 = _GEN_169[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_173 = _GEN_169[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_174 = {1'h0, _GEN_169[1:0]};
+  wire [2:0]   _GEN_175 = {1'h1, _GEN_169[1:0]};
+  wire [2:0]   _GEN_176 = _GEN_169[1] ? _GEN_171 : _GEN_170;
+  wire [2:0]   _GEN_177 = _GEN_169[1] ? _GEN_173 : _GEN_172;
+  wire [1:0]   _GEN_178 = _GEN_169[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_179 = _GEN_169[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_180 = _GEN_169[1] ? _GEN_172 : _GEN_171;
+  wire [2:0]   _GEN_181 = _GEN_169[1] ? _GEN_170 : _GEN_173;
+  wire [5:0]   _GEN_182 = conv_i4658_2_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_183 = _GEN_182[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_184 = _GEN_182[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_185 = _GEN_182[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_186 = _GEN_182[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_187 = {1'h0, _GEN_182[1:0]};
+  wire [2:0]   _GEN_188 = {1'h1, _GEN_182[1:0]};
+  wire [2:0]   _GEN_189 = _GEN_182[1] ? _GEN_184 : _GEN_183;
+  wire [2:0]   _GEN_190 = _GEN_182[1] ? _GEN_186 : _GEN_185;
+  wire [1:0]   _GEN_191 = _GEN_182[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_192 = _GEN_182[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_193 = _GEN_182[1] ? _GEN_185 : _GEN_184;
+  wire [2:0]   _GEN_194 = _GEN_182[1] ? _GEN_183 : _GEN_186;
+  wire [5:0]   _GEN_195 = conv_i4658_3_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_196 = _GEN_195[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_197 = _GEN_195[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_198 = _GEN_195[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_199 = _GEN_195[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_200 = {1'h0, _GEN_195[1:0]};
+  wire [2:0]   _GEN_201 = {1'h1, _GEN_195[1:0]};
+  wire [2:0]   _GEN_202 = _GEN_195[1] ? _GEN_197 : _GEN_196;
+  wire [2:0]   _GEN_203 = _GEN_195[1] ? _GEN_199 : _GEN_198;
+  wire [1:0]   _GEN_204 = _GEN_195[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_205 = _GEN_195[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_206 = _GEN_195[1] ? _GEN_198 : _GEN_197;
+  wire [2:0]   _GEN_207 = _GEN_195[1] ? _GEN_196 : _GEN_199;
+  wire [5:0]   _GEN_208 = conv_i4658_4_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_209 = _GEN_208[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_210 = _GEN_208[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_211 = _GEN_208[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_212 = _GEN_208[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_213 = {1'h0, _GEN_208[1:0]};
+  wire [2:0]   _GEN_214 = {1'h1, _GEN_208[1:0]};
+  wire [2:0]   _GEN_215 = _GEN_208[1] ? _GEN_210 : _GEN_209;
+  wire [2:0]   _GEN_216 = _GEN_208[1] ? _GEN_212 : _GEN_211;
+  wire [1:0]   _GEN_217 = _GEN_208[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_218 = _GEN_208[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_219 = _GEN_208[1] ? _GEN_211 : _GEN_210;
+  wire [2:0]   _GEN_220 = _GEN_208[1] ? _GEN_209 : _GEN_212;
+  wire [5:0]   _GEN_221 = conv_i4658_5_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_222 = _GEN_221[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_223 = _GEN_221[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_224 = _GEN_221[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_225 = _GEN_221[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_226 = {1'h0, _GEN_221[1:0]};
+  wire [2:0]   _GEN_227 = {1'h1, _GEN_221[1:0]};
+  wire [2:0]   _GEN_228 = _GEN_221[1] ? _GEN_223 : _GEN_222;
+  wire [2:0]   _GEN_229 = _GEN_221[1] ? _GEN_225 : _GEN_224;
+  wire [1:0]   _GEN_230 = _GEN_221[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_231 = _GEN_221[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_232 = _GEN_221[1] ? _GEN_224 : _GEN_223;
+  wire [2:0]   _GEN_233 = _GEN_221[1] ? _GEN_222 : _GEN_225;
+  wire [5:0]   _GEN_234 = conv_i4658_6_25_r4s1 | _GEN_155;
+  wire [2:0]   _GEN_235 = _GEN_234[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_236 = _GEN_234[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_237 = _GEN_234[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_238 = _GEN_234[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_239 = {1'h0, _GEN_234[1:0]};
+  wire [2:0]   _GEN_240 = {1'h1, _GEN_234[1:0]};
+  wire [2:0]   _GEN_241 = _GEN_234[1] ? _GEN_236 : _GEN_235;
+  wire [2:0]   _GEN_242 = _GEN_234[1] ? _GEN_238 : _GEN_237;
+  wire [1:0]   _GEN_243 = _GEN_234[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_244 = _GEN_234[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_245 = _GEN_234[1] ? _GEN_237 : _GEN_236;
+  wire [2:0]   _GEN_246 = _GEN_234[1] ? _GEN_235 : _GEN_238;
+  wire [5:0]   _GEN_247 = {3'h0, lanes_sroa_446_0_r4};
+  wire [5:0]   _GEN_248 = conv_i4658_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_249 = _GEN_248[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_250 = _GEN_248[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_251 = _GEN_248[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_252 = _GEN_248[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_253 = {1'h0, _GEN_248[1:0]};
+  wire [2:0]   _GEN_254 = {1'h1, _GEN_248[1:0]};
+  wire [2:0]   _GEN_255 = _GEN_248[1] ? _GEN_250 : _GEN_249;
+  wire [2:0]   _GEN_256 = _GEN_248[1] ? _GEN_252 : _GEN_251;
+  wire [1:0]   _GEN_257 = _GEN_248[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_258 = _GEN_248[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_259 = _GEN_248[1] ? _GEN_251 : _GEN_250;
+  wire [2:0]   _GEN_260 = _GEN_248[1] ? _GEN_249 : _GEN_252;
+  wire [5:0]   _GEN_261 = conv_i4658_1_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_262 = _GEN_261[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_263 = _GEN_261[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_264 = _GEN_261[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_265 = _GEN_261[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_266 = {1'h0, _GEN_261[1:0]};
+  wire [2:0]   _GEN_267 = {1'h1, _GEN_261[1:0]};
+  wire [2:0]   _GEN_268 = _GEN_261[1] ? _GEN_263 : _GEN_262;
+  wire [2:0]   _GEN_269 = _GEN_261[1] ? _GEN_265 : _GEN_264;
+  wire [1:0]   _GEN_270 = _GEN_261[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_271 = _GEN_261[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_272 = _GEN_261[1] ? _GEN_264 : _GEN_263;
+  wire [2:0]   _GEN_273 = _GEN_261[1] ? _GEN_262 : _GEN_265;
+  wire [5:0]   _GEN_274 = conv_i4658_2_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_275 = _GEN_274[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_276 = _GEN_274[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_277 = _GEN_274[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_278 = _GEN_274[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_279 = {1'h0, _GEN_274[1:0]};
+  wire [2:0]   _GEN_280 = {1'h1, _GEN_274[1:0]};
+  wire [2:0]   _GEN_281 = _GEN_274[1] ? _GEN_276 : _GEN_275;
+  wire [2:0]   _GEN_282 = _GEN_274[1] ? _GEN_278 : _GEN_277;
+  wire [1:0]   _GEN_283 = _GEN_274[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_284 = _GEN_274[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_285 = _GEN_274[1] ? _GEN_277 : _GEN_276;
+  wire [2:0]   _GEN_286 = _GEN_274[1] ? _GEN_275 : _GEN_278;
+  wire [5:0]   _GEN_287 = conv_i4658_3_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_288 = _GEN_287[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_289 = _GEN_287[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_290 = _GEN_287[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_291 = _GEN_287[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_292 = {1'h0, _GEN_287[1:0]};
+  wire [2:0]   _GEN_293 = {1'h1, _GEN_287[1:0]};
+  wire [2:0]   _GEN_294 = _GEN_287[1] ? _GEN_289 : _GEN_288;
+  wire [2:0]   _GEN_295 = _GEN_287[1] ? _GEN_291 : _GEN_290;
+  wire [1:0]   _GEN_296 = _GEN_287[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_297 = _GEN_287[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_298 = _GEN_287[1] ? _GEN_290 : _GEN_289;
+  wire [2:0]   _GEN_299 = _GEN_287[1] ? _GEN_288 : _GEN_291;
+  wire [5:0]   _GEN_300 = conv_i4658_4_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_301 = _GEN_300[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_302 = _GEN_300[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_303 = _GEN_300[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_304 = _GEN_300[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_305 = {1'h0, _GEN_300[1:0]};
+  wire [2:0]   _GEN_306 = {1'h1, _GEN_300[1:0]};
+  wire [2:0]   _GEN_307 = _GEN_300[1] ? _GEN_302 : _GEN_301;
+  wire [2:0]   _GEN_308 = _GEN_300[1] ? _GEN_304 : _GEN_303;
+  wire [1:0]   _GEN_309 = _GEN_300[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_310 = _GEN_300[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_311 = _GEN_300[1] ? _GEN_303 : _GEN_302;
+  wire [2:0]   _GEN_312 = _GEN_300[1] ? _GEN_301 : _GEN_304;
+  wire [5:0]   _GEN_313 = conv_i4658_5_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_314 = _GEN_313[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_315 = _GEN_313[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_316 = _GEN_313[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_317 = _GEN_313[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_318 = {1'h0, _GEN_313[1:0]};
+  wire [2:0]   _GEN_319 = {1'h1, _GEN_313[1:0]};
+  wire [2:0]   _GEN_320 = _GEN_313[1] ? _GEN_315 : _GEN_314;
+  wire [2:0]   _GEN_321 = _GEN_313[1] ? _GEN_317 : _GEN_316;
+  wire [1:0]   _GEN_322 = _GEN_313[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_323 = _GEN_313[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_324 = _GEN_313[1] ? _GEN_316 : _GEN_315;
+  wire [2:0]   _GEN_325 = _GEN_313[1] ? _GEN_314 : _GEN_317;
+  wire [5:0]   _GEN_326 = conv_i4658_6_24_r4s1 | _GEN_247;
+  wire [2:0]   _GEN_327 = _GEN_326[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_328 = _GEN_326[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_329 = _GEN_326[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_330 = _GEN_326[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_331 = {1'h0, _GEN_326[1:0]};
+  wire [2:0]   _GEN_332 = {1'h1, _GEN_326[1:0]};
+  wire [2:0]   _GEN_333 = _GEN_326[1] ? _GEN_328 : _GEN_327;
+  wire [2:0]   _GEN_334 = _GEN_326[1] ? _GEN_330 : _GEN_329;
+  wire [1:0]   _GEN_335 = _GEN_326[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_336 = _GEN_326[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_337 = _GEN_326[1] ? _GEN_329 : _GEN_328;
+  wire [2:0]   _GEN_338 = _GEN_326[1] ? _GEN_327 : _GEN_330;
+  wire [5:0]   _GEN_339 = {3'h0, lanes_sroa_482_0_r4};
+  wire [5:0]   _GEN_340 = conv_i4658_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_341 = _GEN_340[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_342 = _GEN_340[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_343 = _GEN_340[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_344 = _GEN_340[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_345 = {1'h0, _GEN_340[1:0]};
+  wire [2:0]   _GEN_346 = {1'h1, _GEN_340[1:0]};
+  wire [2:0]   _GEN_347 = _GEN_340[1] ? _GEN_342 : _GEN_341;
+  wire [2:0]   _GEN_348 = _GEN_340[1] ? _GEN_344 : _GEN_343;
+  wire [1:0]   _GEN_349 = _GEN_340[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_350 = _GEN_340[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_351 = _GEN_340[1] ? _GEN_343 : _GEN_342;
+  wire [2:0]   _GEN_352 = _GEN_340[1] ? _GEN_341 : _GEN_344;
+  wire [5:0]   _GEN_353 = conv_i4658_1_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_354 = _GEN_353[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_355 = _GEN_353[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_356 = _GEN_353[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_357 = _GEN_353[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_358 = {1'h0, _GEN_353[1:0]};
+  wire [2:0]   _GEN_359 = {1'h1, _GEN_353[1:0]};
+  wire [2:0]   _GEN_360 = _GEN_353[1] ? _GEN_355 : _GEN_354;
+  wire [2:0]   _GEN_361 = _GEN_353[1] ? _GEN_357 : _GEN_356;
+  wire [1:0]   _GEN_362 = _GEN_353[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_363 = _GEN_353[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_364 = _GEN_353[1] ? _GEN_356 : _GEN_355;
+  wire [2:0]   _GEN_365 = _GEN_353[1] ? _GEN_354 : _GEN_357;
+  wire [5:0]   _GEN_366 = conv_i4658_2_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_367 = _GEN_366[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_368 = _GEN_366[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_369 = _GEN_366[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_370 = _GEN_366[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_371 = {1'h0, _GEN_366[1:0]};
+  wire [2:0]   _GEN_372 = {1'h1, _GEN_366[1:0]};
+  wire [2:0]   _GEN_373 = _GEN_366[1] ? _GEN_368 : _GEN_367;
+  wire [2:0]   _GEN_374 = _GEN_366[1] ? _GEN_370 : _GEN_369;
+  wire [1:0]   _GEN_375 = _GEN_366[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_376 = _GEN_366[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_377 = _GEN_366[1] ? _GEN_369 : _GEN_368;
+  wire [2:0]   _GEN_378 = _GEN_366[1] ? _GEN_367 : _GEN_370;
+  wire [5:0]   _GEN_379 = conv_i4658_3_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_380 = _GEN_379[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_381 = _GEN_379[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_382 = _GEN_379[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_383 = _GEN_379[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_384 = {1'h0, _GEN_379[1:0]};
+  wire [2:0]   _GEN_385 = {1'h1, _GEN_379[1:0]};
+  wire [2:0]   _GEN_386 = _GEN_379[1] ? _GEN_381 : _GEN_380;
+  wire [2:0]   _GEN_387 = _GEN_379[1] ? _GEN_383 : _GEN_382;
+  wire [1:0]   _GEN_388 = _GEN_379[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_389 = _GEN_379[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_390 = _GEN_379[1] ? _GEN_382 : _GEN_381;
+  wire [2:0]   _GEN_391 = _GEN_379[1] ? _GEN_380 : _GEN_383;
+  wire [5:0]   _GEN_392 = conv_i4658_4_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_393 = _GEN_392[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_394 = _GEN_392[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_395 = _GEN_392[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_396 = _GEN_392[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_397 = {1'h0, _GEN_392[1:0]};
+  wire [2:0]   _GEN_398 = {1'h1, _GEN_392[1:0]};
+  wire [2:0]   _GEN_399 = _GEN_392[1] ? _GEN_394 : _GEN_393;
+  wire [2:0]   _GEN_400 = _GEN_392[1] ? _GEN_396 : _GEN_395;
+  wire [1:0]   _GEN_401 = _GEN_392[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_402 = _GEN_392[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_403 = _GEN_392[1] ? _GEN_395 : _GEN_394;
+  wire [2:0]   _GEN_404 = _GEN_392[1] ? _GEN_393 : _GEN_396;
+  wire [5:0]   _GEN_405 = conv_i4658_5_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_406 = _GEN_405[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_407 = _GEN_405[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_408 = _GEN_405[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_409 = _GEN_405[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_410 = {1'h0, _GEN_405[1:0]};
+  wire [2:0]   _GEN_411 = {1'h1, _GEN_405[1:0]};
+  wire [2:0]   _GEN_412 = _GEN_405[1] ? _GEN_407 : _GEN_406;
+  wire [2:0]   _GEN_413 = _GEN_405[1] ? _GEN_409 : _GEN_408;
+  wire [1:0]   _GEN_414 = _GEN_405[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_415 = _GEN_405[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_416 = _GEN_405[1] ? _GEN_408 : _GEN_407;
+  wire [2:0]   _GEN_417 = _GEN_405[1] ? _GEN_406 : _GEN_409;
+  wire [5:0]   _GEN_418 = conv_i4658_6_26_r4s1 | _GEN_339;
+  wire [2:0]   _GEN_419 = _GEN_418[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_420 = _GEN_418[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_421 = _GEN_418[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_422 = _GEN_418[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_423 = {1'h0, _GEN_418[1:0]};
+  wire [2:0]   _GEN_424 = {1'h1, _GEN_418[1:0]};
+  wire [2:0]   _GEN_425 = _GEN_418[1] ? _GEN_420 : _GEN_419;
+  wire [2:0]   _GEN_426 = _GEN_418[1] ? _GEN_422 : _GEN_421;
+  wire [1:0]   _GEN_427 = _GEN_418[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_428 = _GEN_418[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_429 = _GEN_418[1] ? _GEN_421 : _GEN_420;
+  wire [2:0]   _GEN_430 = _GEN_418[1] ? _GEN_419 : _GEN_422;
+  wire [5:0]   _GEN_431 = {3'h0, lanes_sroa_428_0_r4};
+  wire [5:0]   _GEN_432 = conv_i4658_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_433 = _GEN_432[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_434 = _GEN_432[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_435 = _GEN_432[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_436 = _GEN_432[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_437 = {1'h0, _GEN_432[1:0]};
+  wire [2:0]   _GEN_438 = {1'h1, _GEN_432[1:0]};
+  wire [2:0]   _GEN_439 = _GEN_432[1] ? _GEN_434 : _GEN_433;
+  wire [2:0]   _GEN_440 = _GEN_432[1] ? _GEN_436 : _GEN_435;
+  wire [1:0]   _GEN_441 = _GEN_432[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_442 = _GEN_432[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_443 = _GEN_432[1] ? _GEN_435 : _GEN_434;
+  wire [2:0]   _GEN_444 = _GEN_432[1] ? _GEN_433 : _GEN_436;
+  wire [5:0]   _GEN_445 = conv_i4658_1_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_446 = _GEN_445[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_447 = _GEN_445[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_448 = _GEN_445[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_449 = _GEN_445[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_450 = {1'h0, _GEN_445[1:0]};
+  wire [2:0]   _GEN_451 = {1'h1, _GEN_445[1:0]};
+  wire [2:0]   _GEN_452 = _GEN_445[1] ? _GEN_447 : _GEN_446;
+  wire [2:0]   _GEN_453 = _GEN_445[1] ? _GEN_449 : _GEN_448;
+  wire [1:0]   _GEN_454 = _GEN_445[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_455 = _GEN_445[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_456 = _GEN_445[1] ? _GEN_448 : _GEN_447;
+  wire [2:0]   _GEN_457 = _GEN_445[1] ? _GEN_446 : _GEN_449;
+  wire [5:0]   _GEN_458 = conv_i4658_2_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_459 = _GEN_458[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_460 = _GEN_458[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_461 = _GEN_458[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_462 = _GEN_458[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_463 = {1'h0, _GEN_458[1:0]};
+  wire [2:0]   _GEN_464 = {1'h1, _GEN_458[1:0]};
+  wire [2:0]   _GEN_465 = _GEN_458[1] ? _GEN_460 : _GEN_459;
+  wire [2:0]   _GEN_466 = _GEN_458[1] ? _GEN_462 : _GEN_461;
+  wire [1:0]   _GEN_467 = _GEN_458[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_468 = _GEN_458[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_469 = _GEN_458[1] ? _GEN_461 : _GEN_460;
+  wire [2:0]   _GEN_470 = _GEN_458[1] ? _GEN_459 : _GEN_462;
+  wire [5:0]   _GEN_471 = conv_i4658_3_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_472 = _GEN_471[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_473 = _GEN_471[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_474 = _GEN_471[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_475 = _GEN_471[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_476 = {1'h0, _GEN_471[1:0]};
+  wire [2:0]   _GEN_477 = {1'h1, _GEN_471[1:0]};
+  wire [2:0]   _GEN_478 = _GEN_471[1] ? _GEN_473 : _GEN_472;
+  wire [2:0]   _GEN_479 = _GEN_471[1] ? _GEN_475 : _GEN_474;
+  wire [1:0]   _GEN_480 = _GEN_471[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_481 = _GEN_471[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_482 = _GEN_471[1] ? _GEN_474 : _GEN_473;
+  wire [2:0]   _GEN_483 = _GEN_471[1] ? _GEN_472 : _GEN_475;
+  wire [5:0]   _GEN_484 = conv_i4658_4_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_485 = _GEN_484[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_486 = _GEN_484[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_487 = _GEN_484[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_488 = _GEN_484[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_489 = {1'h0, _GEN_484[1:0]};
+  wire [2:0]   _GEN_490 = {1'h1, _GEN_484[1:0]};
+  wire [2:0]   _GEN_491 = _GEN_484[1] ? _GEN_486 : _GEN_485;
+  wire [2:0]   _GEN_492 = _GEN_484[1] ? _GEN_488 : _GEN_487;
+  wire [1:0]   _GEN_493 = _GEN_484[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_494 = _GEN_484[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_495 = _GEN_484[1] ? _GEN_487 : _GEN_486;
+  wire [2:0]   _GEN_496 = _GEN_484[1] ? _GEN_485 : _GEN_488;
+  wire [5:0]   _GEN_497 = conv_i4658_5_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_498 = _GEN_497[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_499 = _GEN_497[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_500 = _GEN_497[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_501 = _GEN_497[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_502 = {1'h0, _GEN_497[1:0]};
+  wire [2:0]   _GEN_503 = {1'h1, _GEN_497[1:0]};
+  wire [2:0]   _GEN_504 = _GEN_497[1] ? _GEN_499 : _GEN_498;
+  wire [2:0]   _GEN_505 = _GEN_497[1] ? _GEN_501 : _GEN_500;
+  wire [1:0]   _GEN_506 = _GEN_497[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_507 = _GEN_497[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_508 = _GEN_497[1] ? _GEN_500 : _GEN_499;
+  wire [2:0]   _GEN_509 = _GEN_497[1] ? _GEN_498 : _GEN_501;
+  wire [5:0]   _GEN_510 = conv_i4658_6_23_r4s1 | _GEN_431;
+  wire [2:0]   _GEN_511 = _GEN_510[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_512 = _GEN_510[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_513 = _GEN_510[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_514 = _GEN_510[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_515 = {1'h0, _GEN_510[1:0]};
+  wire [2:0]   _GEN_516 = {1'h1, _GEN_510[1:0]};
+  wire [2:0]   _GEN_517 = _GEN_510[1] ? _GEN_512 : _GEN_511;
+  wire [2:0]   _GEN_518 = _GEN_510[1] ? _GEN_514 : _GEN_513;
+  wire [1:0]   _GEN_519 = _GEN_510[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_520 = _GEN_510[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_521 = _GEN_510[1] ? _GEN_513 : _GEN_512;
+  wire [2:0]   _GEN_522 = _GEN_510[1] ? _GEN_511 : _GEN_514;
+  wire [5:0]   _GEN_523 = {3'h0, lanes_sroa_410_0_r4};
+  wire [5:0]   _GEN_524 = conv_i4658_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_525 = _GEN_524[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_526 = _GEN_524[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_527 = _GEN_524[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_528 = _GEN_524[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_529 = {1'h0, _GEN_524[1:0]};
+  wire [2:0]   _GEN_530 = {1'h1, _GEN_524[1:0]};
+  wire [2:0]   _GEN_531 = _GEN_524[1] ? _GEN_526 : _GEN_525;
+  wire [2:0]   _GEN_532 = _GEN_524[1] ? _GEN_528 : _GEN_527;
+  wire [1:0]   _GEN_533 = _GEN_524[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_534 = _GEN_524[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_535 = _GEN_524[1] ? _GEN_527 : _GEN_526;
+  wire [2:0]   _GEN_536 = _GEN_524[1] ? _GEN_525 : _GEN_528;
+  wire [5:0]   _GEN_537 = conv_i4658_1_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_538 = _GEN_537[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_539 = _GEN_537[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_540 = _GEN_537[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_541 = _GEN_537[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_542 = {1'h0, _GEN_537[1:0]};
+  wire [2:0]   _GEN_543 = {1'h1, _GEN_537[1:0]};
+  wire [2:0]   _GEN_544 = _GEN_537[1] ? _GEN_539 : _GEN_538;
+  wire [2:0]   _GEN_545 = _GEN_537[1] ? _GEN_541 : _GEN_540;
+  wire [1:0]   _GEN_546 = _GEN_537[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_547 = _GEN_537[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_548 = _GEN_537[1] ? _GEN_540 : _GEN_539;
+  wire [2:0]   _GEN_549 = _GEN_537[1] ? _GEN_538 : _GEN_541;
+  wire [5:0]   _GEN_550 = conv_i4658_2_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_551 = _GEN_550[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_552 = _GEN_550[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_553 = _GEN_550[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_554 = _GEN_550[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_555 = {1'h0, _GEN_550[1:0]};
+  wire [2:0]   _GEN_556 = {1'h1, _GEN_550[1:0]};
+  wire [2:0]   _GEN_557 = _GEN_550[1] ? _GEN_552 : _GEN_551;
+  wire [2:0]   _GEN_558 = _GEN_550[1] ? _GEN_554 : _GEN_553;
+  wire [1:0]   _GEN_559 = _GEN_550[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_560 = _GEN_550[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_561 = _GEN_550[1] ? _GEN_553 : _GEN_552;
+  wire [2:0]   _GEN_562 = _GEN_550[1] ? _GEN_551 : _GEN_554;
+  wire [5:0]   _GEN_563 = conv_i4658_3_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_564 = _GEN_563[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_565 = _GEN_563[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_566 = _GEN_563[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_567 = _GEN_563[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_568 = {1'h0, _GEN_563[1:0]};
+  wire [2:0]   _GEN_569 = {1'h1, _GEN_563[1:0]};
+  wire [2:0]   _GEN_570 = _GEN_563[1] ? _GEN_565 : _GEN_564;
+  wire [2:0]   _GEN_571 = _GEN_563[1] ? _GEN_567 : _GEN_566;
+  wire [1:0]   _GEN_572 = _GEN_563[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_573 = _GEN_563[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_574 = _GEN_563[1] ? _GEN_566 : _GEN_565;
+  wire [2:0]   _GEN_575 = _GEN_563[1] ? _GEN_564 : _GEN_567;
+  wire [5:0]   _GEN_576 = conv_i4658_4_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_577 = _GEN_576[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_578 = _GEN_576[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_579 = _GEN_576[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_580 = _GEN_576[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_581 = {1'h0, _GEN_576[1:0]};
+  wire [2:0]   _GEN_582 = {1'h1, _GEN_576[1:0]};
+  wire [2:0]   _GEN_583 = _GEN_576[1] ? _GEN_578 : _GEN_577;
+  wire [2:0]   _GEN_584 = _GEN_576[1] ? _GEN_580 : _GEN_579;
+  wire [1:0]   _GEN_585 = _GEN_576[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_586 = _GEN_576[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_587 = _GEN_576[1] ? _GEN_579 : _GEN_578;
+  wire [2:0]   _GEN_588 = _GEN_576[1] ? _GEN_577 : _GEN_580;
+  wire [5:0]   _GEN_589 = conv_i4658_5_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_590 = _GEN_589[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_591 = _GEN_589[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_592 = _GEN_589[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_593 = _GEN_589[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_594 = {1'h0, _GEN_589[1:0]};
+  wire [2:0]   _GEN_595 = {1'h1, _GEN_589[1:0]};
+  wire [2:0]   _GEN_596 = _GEN_589[1] ? _GEN_591 : _GEN_590;
+  wire [2:0]   _GEN_597 = _GEN_589[1] ? _GEN_593 : _GEN_592;
+  wire [1:0]   _GEN_598 = _GEN_589[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_599 = _GEN_589[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_600 = _GEN_589[1] ? _GEN_592 : _GEN_591;
+  wire [2:0]   _GEN_601 = _GEN_589[1] ? _GEN_590 : _GEN_593;
+  wire [5:0]   _GEN_602 = conv_i4658_6_22_r4s1 | _GEN_523;
+  wire [2:0]   _GEN_603 = _GEN_602[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_604 = _GEN_602[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_605 = _GEN_602[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_606 = _GEN_602[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_607 = {1'h0, _GEN_602[1:0]};
+  wire [2:0]   _GEN_608 = {1'h1, _GEN_602[1:0]};
+  wire [2:0]   _GEN_609 = _GEN_602[1] ? _GEN_604 : _GEN_603;
+  wire [2:0]   _GEN_610 = _GEN_602[1] ? _GEN_606 : _GEN_605;
+  wire [1:0]   _GEN_611 = _GEN_602[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_612 = _GEN_602[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_613 = _GEN_602[1] ? _GEN_605 : _GEN_604;
+  wire [2:0]   _GEN_614 = _GEN_602[1] ? _GEN_603 : _GEN_606;
+  wire [5:0]   _GEN_615 = {3'h0, lanes_sroa_500_0_r4};
+  wire [5:0]   _GEN_616 = conv_i4658_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_617 = _GEN_616[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_618 = _GEN_616[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_619 = _GEN_616[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_620 = _GEN_616[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_621 = {1'h0, _GEN_616[1:0]};
+  wire [2:0]   _GEN_622 = {1'h1, _GEN_616[1:0]};
+  wire [2:0]   _GEN_623 = _GEN_616[1] ? _GEN_618 : _GEN_617;
+  wire [2:0]   _GEN_624 = _GEN_616[1] ? _GEN_620 : _GEN_619;
+  wire [1:0]   _GEN_625 = _GEN_616[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_626 = _GEN_616[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_627 = _GEN_616[1] ? _GEN_619 : _GEN_618;
+  wire [2:0]   _GEN_628 = _GEN_616[1] ? _GEN_617 : _GEN_620;
+  wire [5:0]   _GEN_629 = conv_i4658_1_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_630 = _GEN_629[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_631 = _GEN_629[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_632 = _GEN_629[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_633 = _GEN_629[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_634 = {1'h0, _GEN_629[1:0]};
+  wire [2:0]   _GEN_635 = {1'h1, _GEN_629[1:0]};
+  wire [2:0]   _GEN_636 = _GEN_629[1] ? _GEN_631 : _GEN_630;
+  wire [2:0]   _GEN_637 = _GEN_629[1] ? _GEN_633 : _GEN_632;
+  wire [1:0]   _GEN_638 = _GEN_629[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_639 = _GEN_629[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_640 = _GEN_629[1] ? _GEN_632 : _GEN_631;
+  wire [2:0]   _GEN_641 = _GEN_629[1] ? _GEN_630 : _GEN_633;
+  wire [5:0]   _GEN_642 = conv_i4658_2_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_643 = _GEN_642[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_644 = _GEN_642[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_645 = _GEN_642[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_646 = _GEN_642[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_647 = {1'h0, _GEN_642[1:0]};
+  wire [2:0]   _GEN_648 = {1'h1, _GEN_642[1:0]};
+  wire [2:0]   _GEN_649 = _GEN_642[1] ? _GEN_644 : _GEN_643;
+  wire [2:0]   _GEN_650 = _GEN_642[1] ? _GEN_646 : _GEN_645;
+  wire [1:0]   _GEN_651 = _GEN_642[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_652 = _GEN_642[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_653 = _GEN_642[1] ? _GEN_645 : _GEN_644;
+  wire [2:0]   _GEN_654 = _GEN_642[1] ? _GEN_643 : _GEN_646;
+  wire [5:0]   _GEN_655 = conv_i4658_3_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_656 = _GEN_655[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_657 = _GEN_655[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_658 = _GEN_655[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_659 = _GEN_655[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_660 = {1'h0, _GEN_655[1:0]};
+  wire [2:0]   _GEN_661 = {1'h1, _GEN_655[1:0]};
+  wire [2:0]   _GEN_662 = _GEN_655[1] ? _GEN_657 : _GEN_656;
+  wire [2:0]   _GEN_663 = _GEN_655[1] ? _GEN_659 : _GEN_658;
+  wire [1:0]   _GEN_664 = _GEN_655[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_665 = _GEN_655[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_666 = _GEN_655[1] ? _GEN_658 : _GEN_657;
+  wire [2:0]   _GEN_667 = _GEN_655[1] ? _GEN_656 : _GEN_659;
+  wire [5:0]   _GEN_668 = conv_i4658_4_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_669 = _GEN_668[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_670 = _GEN_668[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_671 = _GEN_668[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_672 = _GEN_668[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_673 = {1'h0, _GEN_668[1:0]};
+  wire [2:0]   _GEN_674 = {1'h1, _GEN_668[1:0]};
+  wire [2:0]   _GEN_675 = _GEN_668[1] ? _GEN_670 : _GEN_669;
+  wire [2:0]   _GEN_676 = _GEN_668[1] ? _GEN_672 : _GEN_671;
+  wire [1:0]   _GEN_677 = _GEN_668[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_678 = _GEN_668[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_679 = _GEN_668[1] ? _GEN_671 : _GEN_670;
+  wire [2:0]   _GEN_680 = _GEN_668[1] ? _GEN_669 : _GEN_672;
+  wire [5:0]   _GEN_681 = conv_i4658_5_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_682 = _GEN_681[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_683 = _GEN_681[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_684 = _GEN_681[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_685 = _GEN_681[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_686 = {1'h0, _GEN_681[1:0]};
+  wire [2:0]   _GEN_687 = {1'h1, _GEN_681[1:0]};
+  wire [2:0]   _GEN_688 = _GEN_681[1] ? _GEN_683 : _GEN_682;
+  wire [2:0]   _GEN_689 = _GEN_681[1] ? _GEN_685 : _GEN_684;
+  wire [1:0]   _GEN_690 = _GEN_681[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_691 = _GEN_681[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_692 = _GEN_681[1] ? _GEN_684 : _GEN_683;
+  wire [2:0]   _GEN_693 = _GEN_681[1] ? _GEN_682 : _GEN_685;
+  wire [5:0]   _GEN_694 = conv_i4658_6_27_r4s1 | _GEN_615;
+  wire [2:0]   _GEN_695 = _GEN_694[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_696 = _GEN_694[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_697 = _GEN_694[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_698 = _GEN_694[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_699 = {1'h0, _GEN_694[1:0]};
+  wire [2:0]   _GEN_700 = {1'h1, _GEN_694[1:0]};
+  wire [2:0]   _GEN_701 = _GEN_694[1] ? _GEN_696 : _GEN_695;
+  wire [2:0]   _GEN_702 = _GEN_694[1] ? _GEN_698 : _GEN_697;
+  wire [1:0]   _GEN_703 = _GEN_694[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_704 = _GEN_694[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_705 = _GEN_694[1] ? _GEN_697 : _GEN_696;
+  wire [2:0]   _GEN_706 = _GEN_694[1] ? _GEN_695 : _GEN_698;
+  wire [5:0]   _GEN_707 = {3'h0, lanes_sroa_392_0_r4};
+  wire [5:0]   _GEN_708 = conv_i4658_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_709 = _GEN_708[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_710 = _GEN_708[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_711 = _GEN_708[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_712 = _GEN_708[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_713 = {1'h0, _GEN_708[1:0]};
+  wire [2:0]   _GEN_714 = {1'h1, _GEN_708[1:0]};
+  wire [2:0]   _GEN_715 = _GEN_708[1] ? _GEN_710 : _GEN_709;
+  wire [2:0]   _GEN_716 = _GEN_708[1] ? _GEN_712 : _GEN_711;
+  wire [1:0]   _GEN_717 = _GEN_708[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_718 = _GEN_708[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_719 = _GEN_708[1] ? _GEN_711 : _GEN_710;
+  wire [2:0]   _GEN_720 = _GEN_708[1] ? _GEN_709 : _GEN_712;
+  wire [5:0]   _GEN_721 = conv_i4658_1_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_722 = _GEN_721[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_723 = _GEN_721[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_724 = _GEN_721[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_725 = _GEN_721[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_726 = {1'h0, _GEN_721[1:0]};
+  wire [2:0]   _GEN_727 = {1'h1, _GEN_721[1:0]};
+  wire [2:0]   _GEN_728 = _GEN_721[1] ? _GEN_723 : _GEN_722;
+  wire [2:0]   _GEN_729 = _GEN_721[1] ? _GEN_725 : _GEN_724;
+  wire [1:0]   _GEN_730 = _GEN_721[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_731 = _GEN_721[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_732 = _GEN_721[1] ? _GEN_724 : _GEN_723;
+  wire [2:0]   _GEN_733 = _GEN_721[1] ? _GEN_722 : _GEN_725;
+  wire [5:0]   _GEN_734 = conv_i4658_2_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_735 = _GEN_734[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_736 = _GEN_734[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_737 = _GEN_734[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_738 = _GEN_734[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_739 = {1'h0, _GEN_734[1:0]};
+  wire [2:0]   _GEN_740 = {1'h1, _GEN_734[1:0]};
+  wire [2:0]   _GEN_741 = _GEN_734[1] ? _GEN_736 : _GEN_735;
+  wire [2:0]   _GEN_742 = _GEN_734[1] ? _GEN_738 : _GEN_737;
+  wire [1:0]   _GEN_743 = _GEN_734[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_744 = _GEN_734[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_745 = _GEN_734[1] ? _GEN_737 : _GEN_736;
+  wire [2:0]   _GEN_746 = _GEN_734[1] ? _GEN_735 : _GEN_738;
+  wire [5:0]   _GEN_747 = conv_i4658_3_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_748 = _GEN_747[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_749 = _GEN_747[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_750 = _GEN_747[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_751 = _GEN_747[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_752 = {1'h0, _GEN_747[1:0]};
+  wire [2:0]   _GEN_753 = {1'h1, _GEN_747[1:0]};
+  wire [2:0]   _GEN_754 = _GEN_747[1] ? _GEN_749 : _GEN_748;
+  wire [2:0]   _GEN_755 = _GEN_747[1] ? _GEN_751 : _GEN_750;
+  wire [1:0]   _GEN_756 = _GEN_747[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_757 = _GEN_747[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_758 = _GEN_747[1] ? _GEN_750 : _GEN_749;
+  wire [2:0]   _GEN_759 = _GEN_747[1] ? _GEN_748 : _GEN_751;
+  wire [5:0]   _GEN_760 = conv_i4658_4_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_761 = _GEN_760[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_762 = _GEN_760[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_763 = _GEN_760[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_764 = _GEN_760[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_765 = {1'h0, _GEN_760[1:0]};
+  wire [2:0]   _GEN_766 = {1'h1, _GEN_760[1:0]};
+  wire [2:0]   _GEN_767 = _GEN_760[1] ? _GEN_762 : _GEN_761;
+  wire [2:0]   _GEN_768 = _GEN_760[1] ? _GEN_764 : _GEN_763;
+  wire [1:0]   _GEN_769 = _GEN_760[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_770 = _GEN_760[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_771 = _GEN_760[1] ? _GEN_763 : _GEN_762;
+  wire [2:0]   _GEN_772 = _GEN_760[1] ? _GEN_761 : _GEN_764;
+  wire [5:0]   _GEN_773 = conv_i4658_5_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_774 = _GEN_773[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_775 = _GEN_773[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_776 = _GEN_773[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_777 = _GEN_773[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_778 = {1'h0, _GEN_773[1:0]};
+  wire [2:0]   _GEN_779 = {1'h1, _GEN_773[1:0]};
+  wire [2:0]   _GEN_780 = _GEN_773[1] ? _GEN_775 : _GEN_774;
+  wire [2:0]   _GEN_781 = _GEN_773[1] ? _GEN_777 : _GEN_776;
+  wire [1:0]   _GEN_782 = _GEN_773[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_783 = _GEN_773[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_784 = _GEN_773[1] ? _GEN_776 : _GEN_775;
+  wire [2:0]   _GEN_785 = _GEN_773[1] ? _GEN_774 : _GEN_777;
+  wire [5:0]   _GEN_786 = conv_i4658_6_21_r4s1 | _GEN_707;
+  wire [2:0]   _GEN_787 = _GEN_786[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_788 = _GEN_786[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_789 = _GEN_786[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_790 = _GEN_786[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_791 = {1'h0, _GEN_786[1:0]};
+  wire [2:0]   _GEN_792 = {1'h1, _GEN_786[1:0]};
+  wire [2:0]   _GEN_793 = _GEN_786[1] ? _GEN_788 : _GEN_787;
+  wire [2:0]   _GEN_794 = _GEN_786[1] ? _GEN_790 : _GEN_789;
+  wire [1:0]   _GEN_795 = _GEN_786[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_796 = _GEN_786[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_797 = _GEN_786[1] ? _GEN_789 : _GEN_788;
+  wire [2:0]   _GEN_798 = _GEN_786[1] ? _GEN_787 : _GEN_790;
+  wire [5:0]   _GEN_799 = {3'h0, lanes_sroa_518_0_r4};
+  wire [5:0]   _GEN_800 = conv_i4658_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_801 = _GEN_800[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_802 = _GEN_800[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_803 = _GEN_800[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_804 = _GEN_800[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_805 = {1'h0, _GEN_800[1:0]};
+  wire [2:0]   _GEN_806 = {1'h1, _GEN_800[1:0]};
+  wire [2:0]   _GEN_807 = _GEN_800[1] ? _GEN_802 : _GEN_801;
+  wire [2:0]   _GEN_808 = _GEN_800[1] ? _GEN_804 : _GEN_803;
+  wire [1:0]   _GEN_809 = _GEN_800[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_810 = _GEN_800[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_811 = _GEN_800[1] ? _GEN_803 : _GEN_802;
+  wire [2:0]   _GEN_812 = _GEN_800[1] ? _GEN_801 : _GEN_804;
+  wire [5:0]   _GEN_813 = conv_i4658_1_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_814 = _GEN_813[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_815 = _GEN_813[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_816 = _GEN_813[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_817 = _GEN_813[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_818 = {1'h0, _GEN_813[1:0]};
+  wire [2:0]   _GEN_819 = {1'h1, _GEN_813[1:0]};
+  wire [2:0]   _GEN_820 = _GEN_813[1] ? _GEN_815 : _GEN_814;
+  wire [2:0]   _GEN_821 = _GEN_813[1] ? _GEN_817 : _GEN_816;
+  wire [1:0]   _GEN_822 = _GEN_813[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_823 = _GEN_813[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_824 = _GEN_813[1] ? _GEN_816 : _GEN_815;
+  wire [2:0]   _GEN_825 = _GEN_813[1] ? _GEN_814 : _GEN_817;
+  wire [5:0]   _GEN_826 = conv_i4658_2_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_827 = _GEN_826[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_828 = _GEN_826[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_829 = _GEN_826[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_830 = _GEN_826[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_831 = {1'h0, _GEN_826[1:0]};
+  wire [2:0]   _GEN_832 = {1'h1, _GEN_826[1:0]};
+  wire [2:0]   _GEN_833 = _GEN_826[1] ? _GEN_828 : _GEN_827;
+  wire [2:0]   _GEN_834 = _GEN_826[1] ? _GEN_830 : _GEN_829;
+  wire [1:0]   _GEN_835 = _GEN_826[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_836 = _GEN_826[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_837 = _GEN_826[1] ? _GEN_829 : _GEN_828;
+  wire [2:0]   _GEN_838 = _GEN_826[1] ? _GEN_827 : _GEN_830;
+  wire [5:0]   _GEN_839 = conv_i4658_3_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_840 = _GEN_839[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_841 = _GEN_839[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_842 = _GEN_839[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_843 = _GEN_839[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_844 = {1'h0, _GEN_839[1:0]};
+  wire [2:0]   _GEN_845 = {1'h1, _GEN_839[1:0]};
+  wire [2:0]   _GEN_846 = _GEN_839[1] ? _GEN_841 : _GEN_840;
+  wire [2:0]   _GEN_847 = _GEN_839[1] ? _GEN_843 : _GEN_842;
+  wire [1:0]   _GEN_848 = _GEN_839[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_849 = _GEN_839[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_850 = _GEN_839[1] ? _GEN_842 : _GEN_841;
+  wire [2:0]   _GEN_851 = _GEN_839[1] ? _GEN_840 : _GEN_843;
+  wire [5:0]   _GEN_852 = conv_i4658_4_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_853 = _GEN_852[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_854 = _GEN_852[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_855 = _GEN_852[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_856 = _GEN_852[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_857 = {1'h0, _GEN_852[1:0]};
+  wire [2:0]   _GEN_858 = {1'h1, _GEN_852[1:0]};
+  wire [2:0]   _GEN_859 = _GEN_852[1] ? _GEN_854 : _GEN_853;
+  wire [2:0]   _GEN_860 = _GEN_852[1] ? _GEN_856 : _GEN_855;
+  wire [1:0]   _GEN_861 = _GEN_852[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_862 = _GEN_852[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_863 = _GEN_852[1] ? _GEN_855 : _GEN_854;
+  wire [2:0]   _GEN_864 = _GEN_852[1] ? _GEN_853 : _GEN_856;
+  wire [5:0]   _GEN_865 = conv_i4658_5_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_866 = _GEN_865[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_867 = _GEN_865[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_868 = _GEN_865[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_869 = _GEN_865[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_870 = {1'h0, _GEN_865[1:0]};
+  wire [2:0]   _GEN_871 = {1'h1, _GEN_865[1:0]};
+  wire [2:0]   _GEN_872 = _GEN_865[1] ? _GEN_867 : _GEN_866;
+  wire [2:0]   _GEN_873 = _GEN_865[1] ? _GEN_869 : _GEN_868;
+  wire [1:0]   _GEN_874 = _GEN_865[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_875 = _GEN_865[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_876 = _GEN_865[1] ? _GEN_868 : _GEN_867;
+  wire [2:0]   _GEN_877 = _GEN_865[1] ? _GEN_866 : _GEN_869;
+  wire [5:0]   _GEN_878 = conv_i4658_6_28_r4s1 | _GEN_799;
+  wire [2:0]   _GEN_879 = _GEN_878[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_880 = _GEN_878[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_881 = _GEN_878[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_882 = _GEN_878[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_883 = {1'h0, _GEN_878[1:0]};
+  wire [2:0]   _GEN_884 = {1'h1, _GEN_878[1:0]};
+  wire [2:0]   _GEN_885 = _GEN_878[1] ? _GEN_880 : _GEN_879;
+  wire [2:0]   _GEN_886 = _GEN_878[1] ? _GEN_882 : _GEN_881;
+  wire [1:0]   _GEN_887 = _GEN_878[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_888 = _GEN_878[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_889 = _GEN_878[1] ? _GEN_881 : _GEN_880;
+  wire [2:0]   _GEN_890 = _GEN_878[1] ? _GEN_879 : _GEN_882;
+  wire [5:0]   _GEN_891 = {3'h0, lanes_sroa_374_0_r4};
+  wire [5:0]   _GEN_892 = conv_i4658_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_893 = _GEN_892[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_894 = _GEN_892[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_895 = _GEN_892[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_896 = _GEN_892[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_897 = {1'h0, _GEN_892[1:0]};
+  wire [2:0]   _GEN_898 = {1'h1, _GEN_892[1:0]};
+  wire [2:0]   _GEN_899 = _GEN_892[1] ? _GEN_894 : _GEN_893;
+  wire [2:0]   _GEN_900 = _GEN_892[1] ? _GEN_896 : _GEN_895;
+  wire [1:0]   _GEN_901 = _GEN_892[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_902 = _GEN_892[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_903 = _GEN_892[1] ? _GEN_895 : _GEN_894;
+  wire [2:0]   _GEN_904 = _GEN_892[1] ? _GEN_893 : _GEN_896;
+  wire [5:0]   _GEN_905 = conv_i4658_1_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_906 = _GEN_905[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_907 = _GEN_905[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_908 = _GEN_905[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_909 = _GEN_905[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_910 = {1'h0, _GEN_905[1:0]};
+  wire [2:0]   _GEN_911 = {1'h1, _GEN_905[1:0]};
+  wire [2:0]   _GEN_912 = _GEN_905[1] ? _GEN_907 : _GEN_906;
+  wire [2:0]   _GEN_913 = _GEN_905[1] ? _GEN_909 : _GEN_908;
+  wire [1:0]   _GEN_914 = _GEN_905[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_915 = _GEN_905[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_916 = _GEN_905[1] ? _GEN_908 : _GEN_907;
+  wire [2:0]   _GEN_917 = _GEN_905[1] ? _GEN_906 : _GEN_909;
+  wire [5:0]   _GEN_918 = conv_i4658_2_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_919 = _GEN_918[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_920 = _GEN_918[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_921 = _GEN_918[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_922 = _GEN_918[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_923 = {1'h0, _GEN_918[1:0]};
+  wire [2:0]   _GEN_924 = {1'h1, _GEN_918[1:0]};
+  wire [2:0]   _GEN_925 = _GEN_918[1] ? _GEN_920 : _GEN_919;
+  wire [2:0]   _GEN_926 = _GEN_918[1] ? _GEN_922 : _GEN_921;
+  wire [1:0]   _GEN_927 = _GEN_918[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_928 = _GEN_918[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_929 = _GEN_918[1] ? _GEN_921 : _GEN_920;
+  wire [2:0]   _GEN_930 = _GEN_918[1] ? _GEN_919 : _GEN_922;
+  wire [5:0]   _GEN_931 = conv_i4658_3_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_932 = _GEN_931[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_933 = _GEN_931[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_934 = _GEN_931[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_935 = _GEN_931[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_936 = {1'h0, _GEN_931[1:0]};
+  wire [2:0]   _GEN_937 = {1'h1, _GEN_931[1:0]};
+  wire [2:0]   _GEN_938 = _GEN_931[1] ? _GEN_933 : _GEN_932;
+  wire [2:0]   _GEN_939 = _GEN_931[1] ? _GEN_935 : _GEN_934;
+  wire [1:0]   _GEN_940 = _GEN_931[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_941 = _GEN_931[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_942 = _GEN_931[1] ? _GEN_934 : _GEN_933;
+  wire [2:0]   _GEN_943 = _GEN_931[1] ? _GEN_932 : _GEN_935;
+  wire [5:0]   _GEN_944 = conv_i4658_4_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_945 = _GEN_944[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_946 = _GEN_944[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_947 = _GEN_944[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_948 = _GEN_944[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_949 = {1'h0, _GEN_944[1:0]};
+  wire [2:0]   _GEN_950 = {1'h1, _GEN_944[1:0]};
+  wire [2:0]   _GEN_951 = _GEN_944[1] ? _GEN_946 : _GEN_945;
+  wire [2:0]   _GEN_952 = _GEN_944[1] ? _GEN_948 : _GEN_947;
+  wire [1:0]   _GEN_953 = _GEN_944[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_954 = _GEN_944[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_955 = _GEN_944[1] ? _GEN_947 : _GEN_946;
+  wire [2:0]   _GEN_956 = _GEN_944[1] ? _GEN_945 : _GEN_948;
+  wire [5:0]   _GEN_957 = conv_i4658_5_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_958 = _GEN_957[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_959 = _GEN_957[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_960 = _GEN_957[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_961 = _GEN_957[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_962 = {1'h0, _GEN_957[1:0]};
+  wire [2:0]   _GEN_963 = {1'h1, _GEN_957[1:0]};
+  wire [2:0]   _GEN_964 = _GEN_957[1] ? _GEN_959 : _GEN_958;
+  wire [2:0]   _GEN_965 = _GEN_957[1] ? _GEN_961 : _GEN_960;
+  wire [1:0]   _GEN_966 = _GEN_957[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_967 = _GEN_957[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_968 = _GEN_957[1] ? _GEN_960 : _GEN_959;
+  wire [2:0]   _GEN_969 = _GEN_957[1] ? _GEN_958 : _GEN_961;
+  wire [5:0]   _GEN_970 = conv_i4658_6_20_r4s1 | _GEN_891;
+  wire [2:0]   _GEN_971 = _GEN_970[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_972 = _GEN_970[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_973 = _GEN_970[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_974 = _GEN_970[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_975 = {1'h0, _GEN_970[1:0]};
+  wire [2:0]   _GEN_976 = {1'h1, _GEN_970[1:0]};
+  wire [2:0]   _GEN_977 = _GEN_970[1] ? _GEN_972 : _GEN_971;
+  wire [2:0]   _GEN_978 = _GEN_970[1] ? _GEN_974 : _GEN_973;
+  wire [1:0]   _GEN_979 = _GEN_970[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_980 = _GEN_970[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_981 = _GEN_970[1] ? _GEN_973 : _GEN_972;
+  wire [2:0]   _GEN_982 = _GEN_970[1] ? _GEN_971 : _GEN_974;
+  wire [5:0]   _GEN_983 = {3'h0, lanes_sroa_356_0_r4};
+  wire [5:0]   _GEN_984 = conv_i4658_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_985 = _GEN_984[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_986 = _GEN_984[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_987 = _GEN_984[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_988 = _GEN_984[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_989 = {1'h0, _GEN_984[1:0]};
+  wire [2:0]   _GEN_990 = {1'h1, _GEN_984[1:0]};
+  wire [2:0]   _GEN_991 = _GEN_984[1] ? _GEN_986 : _GEN_985;
+  wire [2:0]   _GEN_992 = _GEN_984[1] ? _GEN_988 : _GEN_987;
+  wire [1:0]   _GEN_993 = _GEN_984[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_994 = _GEN_984[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_995 = _GEN_984[1] ? _GEN_987 : _GEN_986;
+  wire [2:0]   _GEN_996 = _GEN_984[1] ? _GEN_985 : _GEN_988;
+  wire [5:0]   _GEN_997 = conv_i4658_1_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_998 = _GEN_997[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_999 = _GEN_997[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1000 = _GEN_997[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1001 = _GEN_997[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1002 = {1'h0, _GEN_997[1:0]};
+  wire [2:0]   _GEN_1003 = {1'h1, _GEN_997[1:0]};
+  wire [2:0]   _GEN_1004 = _GEN_997[1] ? _GEN_999 : _GEN_998;
+  wire [2:0]   _GEN_1005 = _GEN_997[1] ? _GEN_1001 : _GEN_1000;
+  wire [1:0]   _GEN_1006 = _GEN_997[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1007 = _GEN_997[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1008 = _GEN_997[1] ? _GEN_1000 : _GEN_999;
+  wire [2:0]   _GEN_1009 = _GEN_997[1] ? _GEN_998 : _GEN_1001;
+  wire [5:0]   _GEN_1010 = conv_i4658_2_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_1011 = _GEN_1010[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1012 = _GEN_1010[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1013 = _GEN_1010[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1014 = _GEN_1010[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1015 = {1'h0, _GEN_1010[1:0]};
+  wire [2:0]   _GEN_1016 = {1'h1, _GEN_1010[1:0]};
+  wire [2:0]   _GEN_1017 = _GEN_1010[1] ? _GEN_1012 : _GEN_1011;
+  wire [2:0]   _GEN_1018 = _GEN_1010[1] ? _GEN_1014 : _GEN_1013;
+  wire [1:0]   _GEN_1019 = _GEN_1010[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1020 = _GEN_1010[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1021 = _GEN_1010[1] ? _GEN_1013 : _GEN_1012;
+  wire [2:0]   _GEN_1022 = _GEN_1010[1] ? _GEN_1011 : _GEN_1014;
+  wire [5:0]   _GEN_1023 = conv_i4658_3_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_1024 = _GEN_1023[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1025 = _GEN_1023[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1026 = _GEN_1023[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1027 = _GEN_1023[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1028 = {1'h0, _GEN_1023[1:0]};
+  wire [2:0]   _GEN_1029 = {1'h1, _GEN_1023[1:0]};
+  wire [2:0]   _GEN_1030 = _GEN_1023[1] ? _GEN_1025 : _GEN_1024;
+  wire [2:0]   _GEN_1031 = _GEN_1023[1] ? _GEN_1027 : _GEN_1026;
+  wire [1:0]   _GEN_1032 = _GEN_1023[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1033 = _GEN_1023[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1034 = _GEN_1023[1] ? _GEN_1026 : _GEN_1025;
+  wire [2:0]   _GEN_1035 = _GEN_1023[1] ? _GEN_1024 : _GEN_1027;
+  wire [5:0]   _GEN_1036 = conv_i4658_4_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_1037 = _GEN_1036[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1038 = _GEN_1036[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1039 = _GEN_1036[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1040 = _GEN_1036[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1041 = {1'h0, _GEN_1036[1:0]};
+  wire [2:0]   _GEN_1042 = {1'h1, _GEN_1036[1:0]};
+  wire [2:0]   _GEN_1043 = _GEN_1036[1] ? _GEN_1038 : _GEN_1037;
+  wire [2:0]   _GEN_1044 = _GEN_1036[1] ? _GEN_1040 : _GEN_1039;
+  wire [1:0]   _GEN_1045 = _GEN_1036[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1046 = _GEN_1036[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1047 = _GEN_1036[1] ? _GEN_1039 : _GEN_1038;
+  wire [2:0]   _GEN_1048 = _GEN_1036[1] ? _GEN_1037 : _GEN_1040;
+  wire [5:0]   _GEN_1049 = conv_i4658_5_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_1050 = _GEN_1049[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1051 = _GEN_1049[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1052 = _GEN_1049[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1053 = _GEN_1049[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1054 = {1'h0, _GEN_1049[1:0]};
+  wire [2:0]   _GEN_1055 = {1'h1, _GEN_1049[1:0]};
+  wire [2:0]   _GEN_1056 = _GEN_1049[1] ? _GEN_1051 : _GEN_1050;
+  wire [2:0]   _GEN_1057 = _GEN_1049[1] ? _GEN_1053 : _GEN_1052;
+  wire [1:0]   _GEN_1058 = _GEN_1049[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1059 = _GEN_1049[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1060 = _GEN_1049[1] ? _GEN_1052 : _GEN_1051;
+  wire [2:0]   _GEN_1061 = _GEN_1049[1] ? _GEN_1050 : _GEN_1053;
+  wire [5:0]   _GEN_1062 = conv_i4658_6_19_r4s1 | _GEN_983;
+  wire [2:0]   _GEN_1063 = _GEN_1062[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1064 = _GEN_1062[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1065 = _GEN_1062[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1066 = _GEN_1062[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1067 = {1'h0, _GEN_1062[1:0]};
+  wire [2:0]   _GEN_1068 = {1'h1, _GEN_1062[1:0]};
+  wire [2:0]   _GEN_1069 = _GEN_1062[1] ? _GEN_1064 : _GEN_1063;
+  wire [2:0]   _GEN_1070 = _GEN_1062[1] ? _GEN_1066 : _GEN_1065;
+  wire [1:0]   _GEN_1071 = _GEN_1062[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1072 = _GEN_1062[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1073 = _GEN_1062[1] ? _GEN_1065 : _GEN_1064;
+  wire [2:0]   _GEN_1074 = _GEN_1062[1] ? _GEN_1063 : _GEN_1066;
+  wire [5:0]   _GEN_1075 = {3'h0, lanes_sroa_536_0_r4};
+  wire [5:0]   _GEN_1076 = conv_i4658_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1077 = _GEN_1076[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1078 = _GEN_1076[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1079 = _GEN_1076[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1080 = _GEN_1076[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1081 = {1'h0, _GEN_1076[1:0]};
+  wire [2:0]   _GEN_1082 = {1'h1, _GEN_1076[1:0]};
+  wire [2:0]   _GEN_1083 = _GEN_1076[1] ? _GEN_1078 : _GEN_1077;
+  wire [2:0]   _GEN_1084 = _GEN_1076[1] ? _GEN_1080 : _GEN_1079;
+  wire [1:0]   _GEN_1085 = _GEN_1076[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1086 = _GEN_1076[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1087 = _GEN_1076[1] ? _GEN_1079 : _GEN_1078;
+  wire [2:0]   _GEN_1088 = _GEN_1076[1] ? _GEN_1077 : _GEN_1080;
+  wire [5:0]   _GEN_1089 = conv_i4658_1_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1090 = _GEN_1089[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1091 = _GEN_1089[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1092 = _GEN_1089[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1093 = _GEN_1089[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1094 = {1'h0, _GEN_1089[1:0]};
+  wire [2:0]   _GEN_1095 = {1'h1, _GEN_1089[1:0]};
+  wire [2:0]   _GEN_1096 = _GEN_1089[1] ? _GEN_1091 : _GEN_1090;
+  wire [2:0]   _GEN_1097 = _GEN_1089[1] ? _GEN_1093 : _GEN_1092;
+  wire [1:0]   _GEN_1098 = _GEN_1089[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1099 = _GEN_1089[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1100 = _GEN_1089[1] ? _GEN_1092 : _GEN_1091;
+  wire [2:0]   _GEN_1101 = _GEN_1089[1] ? _GEN_1090 : _GEN_1093;
+  wire [5:0]   _GEN_1102 = conv_i4658_2_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1103 = _GEN_1102[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1104 = _GEN_1102[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1105 = _GEN_1102[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1106 = _GEN_1102[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1107 = {1'h0, _GEN_1102[1:0]};
+  wire [2:0]   _GEN_1108 = {1'h1, _GEN_1102[1:0]};
+  wire [2:0]   _GEN_1109 = _GEN_1102[1] ? _GEN_1104 : _GEN_1103;
+  wire [2:0]   _GEN_1110 = _GEN_1102[1] ? _GEN_1106 : _GEN_1105;
+  wire [1:0]   _GEN_1111 = _GEN_1102[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1112 = _GEN_1102[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1113 = _GEN_1102[1] ? _GEN_1105 : _GEN_1104;
+  wire [2:0]   _GEN_1114 = _GEN_1102[1] ? _GEN_1103 : _GEN_1106;
+  wire [5:0]   _GEN_1115 = conv_i4658_3_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1116 = _GEN_1115[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1117 = _GEN_1115[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1118 = _GEN_1115[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1119 = _GEN_1115[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1120 = {1'h0, _GEN_1115[1:0]};
+  wire [2:0]   _GEN_1121 = {1'h1, _GEN_1115[1:0]};
+  wire [2:0]   _GEN_1122 = _GEN_1115[1] ? _GEN_1117 : _GEN_1116;
+  wire [2:0]   _GEN_1123 = _GEN_1115[1] ? _GEN_1119 : _GEN_1118;
+  wire [1:0]   _GEN_1124 = _GEN_1115[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1125 = _GEN_1115[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1126 = _GEN_1115[1] ? _GEN_1118 : _GEN_1117;
+  wire [2:0]   _GEN_1127 = _GEN_1115[1] ? _GEN_1116 : _GEN_1119;
+  wire [5:0]   _GEN_1128 = conv_i4658_4_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1129 = _GEN_1128[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1130 = _GEN_1128[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1131 = _GEN_1128[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1132 = _GEN_1128[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1133 = {1'h0, _GEN_1128[1:0]};
+  wire [2:0]   _GEN_1134 = {1'h1, _GEN_1128[1:0]};
+  wire [2:0]   _GEN_1135 = _GEN_1128[1] ? _GEN_1130 : _GEN_1129;
+  wire [2:0]   _GEN_1136 = _GEN_1128[1] ? _GEN_1132 : _GEN_1131;
+  wire [1:0]   _GEN_1137 = _GEN_1128[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1138 = _GEN_1128[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1139 = _GEN_1128[1] ? _GEN_1131 : _GEN_1130;
+  wire [2:0]   _GEN_1140 = _GEN_1128[1] ? _GEN_1129 : _GEN_1132;
+  wire [5:0]   _GEN_1141 = conv_i4658_5_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1142 = _GEN_1141[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1143 = _GEN_1141[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1144 = _GEN_1141[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1145 = _GEN_1141[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1146 = {1'h0, _GEN_1141[1:0]};
+  wire [2:0]   _GEN_1147 = {1'h1, _GEN_1141[1:0]};
+  wire [2:0]   _GEN_1148 = _GEN_1141[1] ? _GEN_1143 : _GEN_1142;
+  wire [2:0]   _GEN_1149 = _GEN_1141[1] ? _GEN_1145 : _GEN_1144;
+  wire [1:0]   _GEN_1150 = _GEN_1141[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1151 = _GEN_1141[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1152 = _GEN_1141[1] ? _GEN_1144 : _GEN_1143;
+  wire [2:0]   _GEN_1153 = _GEN_1141[1] ? _GEN_1142 : _GEN_1145;
+  wire [5:0]   _GEN_1154 = conv_i4658_6_29_r4s1 | _GEN_1075;
+  wire [2:0]   _GEN_1155 = _GEN_1154[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1156 = _GEN_1154[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1157 = _GEN_1154[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1158 = _GEN_1154[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1159 = {1'h0, _GEN_1154[1:0]};
+  wire [2:0]   _GEN_1160 = {1'h1, _GEN_1154[1:0]};
+  wire [2:0]   _GEN_1161 = _GEN_1154[1] ? _GEN_1156 : _GEN_1155;
+  wire [2:0]   _GEN_1162 = _GEN_1154[1] ? _GEN_1158 : _GEN_1157;
+  wire [1:0]   _GEN_1163 = _GEN_1154[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1164 = _GEN_1154[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1165 = _GEN_1154[1] ? _GEN_1157 : _GEN_1156;
+  wire [2:0]   _GEN_1166 = _GEN_1154[1] ? _GEN_1155 : _GEN_1158;
+  wire [5:0]   _GEN_1167 = {3'h0, lanes_sroa_338_0_r4};
+  wire [5:0]   _GEN_1168 = conv_i4658_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1169 = _GEN_1168[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1170 = _GEN_1168[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1171 = _GEN_1168[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1172 = _GEN_1168[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1173 = {1'h0, _GEN_1168[1:0]};
+  wire [2:0]   _GEN_1174 = {1'h1, _GEN_1168[1:0]};
+  wire [2:0]   _GEN_1175 = _GEN_1168[1] ? _GEN_1170 : _GEN_1169;
+  wire [2:0]   _GEN_1176 = _GEN_1168[1] ? _GEN_1172 : _GEN_1171;
+  wire [1:0]   _GEN_1177 = _GEN_1168[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1178 = _GEN_1168[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1179 = _GEN_1168[1] ? _GEN_1171 : _GEN_1170;
+  wire [2:0]   _GEN_1180 = _GEN_1168[1] ? _GEN_1169 : _GEN_1172;
+  wire [5:0]   _GEN_1181 = conv_i4658_1_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1182 = _GEN_1181[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1183 = _GEN_1181[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1184 = _GEN_1181[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1185 = _GEN_1181[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1186 = {1'h0, _GEN_1181[1:0]};
+  wire [2:0]   _GEN_1187 = {1'h1, _GEN_1181[1:0]};
+  wire [2:0]   _GEN_1188 = _GEN_1181[1] ? _GEN_1183 : _GEN_1182;
+  wire [2:0]   _GEN_1189 = _GEN_1181[1] ? _GEN_1185 : _GEN_1184;
+  wire [1:0]   _GEN_1190 = _GEN_1181[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1191 = _GEN_1181[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1192 = _GEN_1181[1] ? _GEN_1184 : _GEN_1183;
+  wire [2:0]   _GEN_1193 = _GEN_1181[1] ? _GEN_1182 : _GEN_1185;
+  wire [5:0]   _GEN_1194 = conv_i4658_2_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1195 = _GEN_1194[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1196 = _GEN_1194[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1197 = _GEN_1194[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1198 = _GEN_1194[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1199 = {1'h0, _GEN_1194[1:0]};
+  wire [2:0]   _GEN_1200 = {1'h1, _GEN_1194[1:0]};
+  wire [2:0]   _GEN_1201 = _GEN_1194[1] ? _GEN_1196 : _GEN_1195;
+  wire [2:0]   _GEN_1202 = _GEN_1194[1] ? _GEN_1198 : _GEN_1197;
+  wire [1:0]   _GEN_1203 = _GEN_1194[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1204 = _GEN_1194[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1205 = _GEN_1194[1] ? _GEN_1197 : _GEN_1196;
+  wire [2:0]   _GEN_1206 = _GEN_1194[1] ? _GEN_1195 : _GEN_1198;
+  wire [5:0]   _GEN_1207 = conv_i4658_3_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1208 = _GEN_1207[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1209 = _GEN_1207[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1210 = _GEN_1207[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1211 = _GEN_1207[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1212 = {1'h0, _GEN_1207[1:0]};
+  wire [2:0]   _GEN_1213 = {1'h1, _GEN_1207[1:0]};
+  wire [2:0]   _GEN_1214 = _GEN_1207[1] ? _GEN_1209 : _GEN_1208;
+  wire [2:0]   _GEN_1215 = _GEN_1207[1] ? _GEN_1211 : _GEN_1210;
+  wire [1:0]   _GEN_1216 = _GEN_1207[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1217 = _GEN_1207[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1218 = _GEN_1207[1] ? _GEN_1210 : _GEN_1209;
+  wire [2:0]   _GEN_1219 = _GEN_1207[1] ? _GEN_1208 : _GEN_1211;
+  wire [5:0]   _GEN_1220 = conv_i4658_4_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1221 = _GEN_1220[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1222 = _GEN_1220[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1223 = _GEN_1220[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1224 = _GEN_1220[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1225 = {1'h0, _GEN_1220[1:0]};
+  wire [2:0]   _GEN_1226 = {1'h1, _GEN_1220[1:0]};
+  wire [2:0]   _GEN_1227 = _GEN_1220[1] ? _GEN_1222 : _GEN_1221;
+  wire [2:0]   _GEN_1228 = _GEN_1220[1] ? _GEN_1224 : _GEN_1223;
+  wire [1:0]   _GEN_1229 = _GEN_1220[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1230 = _GEN_1220[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1231 = _GEN_1220[1] ? _GEN_1223 : _GEN_1222;
+  wire [2:0]   _GEN_1232 = _GEN_1220[1] ? _GEN_1221 : _GEN_1224;
+  wire [5:0]   _GEN_1233 = conv_i4658_5_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1234 = _GEN_1233[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1235 = _GEN_1233[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1236 = _GEN_1233[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1237 = _GEN_1233[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1238 = {1'h0, _GEN_1233[1:0]};
+  wire [2:0]   _GEN_1239 = {1'h1, _GEN_1233[1:0]};
+  wire [2:0]   _GEN_1240 = _GEN_1233[1] ? _GEN_1235 : _GEN_1234;
+  wire [2:0]   _GEN_1241 = _GEN_1233[1] ? _GEN_1237 : _GEN_1236;
+  wire [1:0]   _GEN_1242 = _GEN_1233[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1243 = _GEN_1233[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1244 = _GEN_1233[1] ? _GEN_1236 : _GEN_1235;
+  wire [2:0]   _GEN_1245 = _GEN_1233[1] ? _GEN_1234 : _GEN_1237;
+  wire [5:0]   _GEN_1246 = conv_i4658_6_18_r4s1 | _GEN_1167;
+  wire [2:0]   _GEN_1247 = _GEN_1246[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1248 = _GEN_1246[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1249 = _GEN_1246[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1250 = _GEN_1246[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1251 = {1'h0, _GEN_1246[1:0]};
+  wire [2:0]   _GEN_1252 = {1'h1, _GEN_1246[1:0]};
+  wire [2:0]   _GEN_1253 = _GEN_1246[1] ? _GEN_1248 : _GEN_1247;
+  wire [2:0]   _GEN_1254 = _GEN_1246[1] ? _GEN_1250 : _GEN_1249;
+  wire [1:0]   _GEN_1255 = _GEN_1246[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1256 = _GEN_1246[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1257 = _GEN_1246[1] ? _GEN_1249 : _GEN_1248;
+  wire [2:0]   _GEN_1258 = _GEN_1246[1] ? _GEN_1247 : _GEN_1250;
+  wire [5:0]   _GEN_1259 = {3'h0, lanes_sroa_554_0_r4};
+  wire [5:0]   _GEN_1260 = conv_i4658_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1261 = _GEN_1260[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1262 = _GEN_1260[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1263 = _GEN_1260[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1264 = _GEN_1260[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1265 = {1'h0, _GEN_1260[1:0]};
+  wire [2:0]   _GEN_1266 = {1'h1, _GEN_1260[1:0]};
+  wire [2:0]   _GEN_1267 = _GEN_1260[1] ? _GEN_1262 : _GEN_1261;
+  wire [2:0]   _GEN_1268 = _GEN_1260[1] ? _GEN_1264 : _GEN_1263;
+  wire [1:0]   _GEN_1269 = _GEN_1260[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1270 = _GEN_1260[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1271 = _GEN_1260[1] ? _GEN_1263 : _GEN_1262;
+  wire [2:0]   _GEN_1272 = _GEN_1260[1] ? _GEN_1261 : _GEN_1264;
+  wire [5:0]   _GEN_1273 = conv_i4658_1_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1274 = _GEN_1273[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1275 = _GEN_1273[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1276 = _GEN_1273[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1277 = _GEN_1273[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1278 = {1'h0, _GEN_1273[1:0]};
+  wire [2:0]   _GEN_1279 = {1'h1, _GEN_1273[1:0]};
+  wire [2:0]   _GEN_1280 = _GEN_1273[1] ? _GEN_1275 : _GEN_1274;
+  wire [2:0]   _GEN_1281 = _GEN_1273[1] ? _GEN_1277 : _GEN_1276;
+  wire [1:0]   _GEN_1282 = _GEN_1273[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1283 = _GEN_1273[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1284 = _GEN_1273[1] ? _GEN_1276 : _GEN_1275;
+  wire [2:0]   _GEN_1285 = _GEN_1273[1] ? _GEN_1274 : _GEN_1277;
+  wire [5:0]   _GEN_1286 = conv_i4658_2_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1287 = _GEN_1286[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1288 = _GEN_1286[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1289 = _GEN_1286[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1290 = _GEN_1286[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1291 = {1'h0, _GEN_1286[1:0]};
+  wire [2:0]   _GEN_1292 = {1'h1, _GEN_1286[1:0]};
+  wire [2:0]   _GEN_1293 = _GEN_1286[1] ? _GEN_1288 : _GEN_1287;
+  wire [2:0]   _GEN_1294 = _GEN_1286[1] ? _GEN_1290 : _GEN_1289;
+  wire [1:0]   _GEN_1295 = _GEN_1286[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1296 = _GEN_1286[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1297 = _GEN_1286[1] ? _GEN_1289 : _GEN_1288;
+  wire [2:0]   _GEN_1298 = _GEN_1286[1] ? _GEN_1287 : _GEN_1290;
+  wire [5:0]   _GEN_1299 = conv_i4658_3_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1300 = _GEN_1299[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1301 = _GEN_1299[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1302 = _GEN_1299[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1303 = _GEN_1299[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1304 = {1'h0, _GEN_1299[1:0]};
+  wire [2:0]   _GEN_1305 = {1'h1, _GEN_1299[1:0]};
+  wire [2:0]   _GEN_1306 = _GEN_1299[1] ? _GEN_1301 : _GEN_1300;
+  wire [2:0]   _GEN_1307 = _GEN_1299[1] ? _GEN_1303 : _GEN_1302;
+  wire [1:0]   _GEN_1308 = _GEN_1299[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1309 = _GEN_1299[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1310 = _GEN_1299[1] ? _GEN_1302 : _GEN_1301;
+  wire [2:0]   _GEN_1311 = _GEN_1299[1] ? _GEN_1300 : _GEN_1303;
+  wire [5:0]   _GEN_1312 = conv_i4658_4_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1313 = _GEN_1312[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1314 = _GEN_1312[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1315 = _GEN_1312[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1316 = _GEN_1312[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1317 = {1'h0, _GEN_1312[1:0]};
+  wire [2:0]   _GEN_1318 = {1'h1, _GEN_1312[1:0]};
+  wire [2:0]   _GEN_1319 = _GEN_1312[1] ? _GEN_1314 : _GEN_1313;
+  wire [2:0]   _GEN_1320 = _GEN_1312[1] ? _GEN_1316 : _GEN_1315;
+  wire [1:0]   _GEN_1321 = _GEN_1312[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1322 = _GEN_1312[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1323 = _GEN_1312[1] ? _GEN_1315 : _GEN_1314;
+  wire [2:0]   _GEN_1324 = _GEN_1312[1] ? _GEN_1313 : _GEN_1316;
+  wire [5:0]   _GEN_1325 = conv_i4658_5_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1326 = _GEN_1325[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1327 = _GEN_1325[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1328 = _GEN_1325[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1329 = _GEN_1325[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1330 = {1'h0, _GEN_1325[1:0]};
+  wire [2:0]   _GEN_1331 = {1'h1, _GEN_1325[1:0]};
+  wire [2:0]   _GEN_1332 = _GEN_1325[1] ? _GEN_1327 : _GEN_1326;
+  wire [2:0]   _GEN_1333 = _GEN_1325[1] ? _GEN_1329 : _GEN_1328;
+  wire [1:0]   _GEN_1334 = _GEN_1325[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1335 = _GEN_1325[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1336 = _GEN_1325[1] ? _GEN_1328 : _GEN_1327;
+  wire [2:0]   _GEN_1337 = _GEN_1325[1] ? _GEN_1326 : _GEN_1329;
+  wire [5:0]   _GEN_1338 = conv_i4658_6_30_r4s1 | _GEN_1259;
+  wire [2:0]   _GEN_1339 = _GEN_1338[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1340 = _GEN_1338[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1341 = _GEN_1338[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1342 = _GEN_1338[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1343 = {1'h0, _GEN_1338[1:0]};
+  wire [2:0]   _GEN_1344 = {1'h1, _GEN_1338[1:0]};
+  wire [2:0]   _GEN_1345 = _GEN_1338[1] ? _GEN_1340 : _GEN_1339;
+  wire [2:0]   _GEN_1346 = _GEN_1338[1] ? _GEN_1342 : _GEN_1341;
+  wire [1:0]   _GEN_1347 = _GEN_1338[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1348 = _GEN_1338[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1349 = _GEN_1338[1] ? _GEN_1341 : _GEN_1340;
+  wire [2:0]   _GEN_1350 = _GEN_1338[1] ? _GEN_1339 : _GEN_1342;
+  wire [5:0]   _GEN_1351 = {3'h0, lanes_sroa_320_0_r4};
+  wire [5:0]   _GEN_1352 = conv_i4658_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1353 = _GEN_1352[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1354 = _GEN_1352[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1355 = _GEN_1352[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1356 = _GEN_1352[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1357 = {1'h0, _GEN_1352[1:0]};
+  wire [2:0]   _GEN_1358 = {1'h1, _GEN_1352[1:0]};
+  wire [2:0]   _GEN_1359 = _GEN_1352[1] ? _GEN_1354 : _GEN_1353;
+  wire [2:0]   _GEN_1360 = _GEN_1352[1] ? _GEN_1356 : _GEN_1355;
+  wire [1:0]   _GEN_1361 = _GEN_1352[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1362 = _GEN_1352[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1363 = _GEN_1352[1] ? _GEN_1355 : _GEN_1354;
+  wire [2:0]   _GEN_1364 = _GEN_1352[1] ? _GEN_1353 : _GEN_1356;
+  wire [5:0]   _GEN_1365 = conv_i4658_1_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1366 = _GEN_1365[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1367 = _GEN_1365[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1368 = _GEN_1365[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1369 = _GEN_1365[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1370 = {1'h0, _GEN_1365[1:0]};
+  wire [2:0]   _GEN_1371 = {1'h1, _GEN_1365[1:0]};
+  wire [2:0]   _GEN_1372 = _GEN_1365[1] ? _GEN_1367 : _GEN_1366;
+  wire [2:0]   _GEN_1373 = _GEN_1365[1] ? _GEN_1369 : _GEN_1368;
+  wire [1:0]   _GEN_1374 = _GEN_1365[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1375 = _GEN_1365[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1376 = _GEN_1365[1] ? _GEN_1368 : _GEN_1367;
+  wire [2:0]   _GEN_1377 = _GEN_1365[1] ? _GEN_1366 : _GEN_1369;
+  wire [5:0]   _GEN_1378 = conv_i4658_2_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1379 = _GEN_1378[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1380 = _GEN_1378[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1381 = _GEN_1378[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1382 = _GEN_1378[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1383 = {1'h0, _GEN_1378[1:0]};
+  wire [2:0]   _GEN_1384 = {1'h1, _GEN_1378[1:0]};
+  wire [2:0]   _GEN_1385 = _GEN_1378[1] ? _GEN_1380 : _GEN_1379;
+  wire [2:0]   _GEN_1386 = _GEN_1378[1] ? _GEN_1382 : _GEN_1381;
+  wire [1:0]   _GEN_1387 = _GEN_1378[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1388 = _GEN_1378[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1389 = _GEN_1378[1] ? _GEN_1381 : _GEN_1380;
+  wire [2:0]   _GEN_1390 = _GEN_1378[1] ? _GEN_1379 : _GEN_1382;
+  wire [5:0]   _GEN_1391 = conv_i4658_3_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1392 = _GEN_1391[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1393 = _GEN_1391[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1394 = _GEN_1391[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1395 = _GEN_1391[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1396 = {1'h0, _GEN_1391[1:0]};
+  wire [2:0]   _GEN_1397 = {1'h1, _GEN_1391[1:0]};
+  wire [2:0]   _GEN_1398 = _GEN_1391[1] ? _GEN_1393 : _GEN_1392;
+  wire [2:0]   _GEN_1399 = _GEN_1391[1] ? _GEN_1395 : _GEN_1394;
+  wire [1:0]   _GEN_1400 = _GEN_1391[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1401 = _GEN_1391[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1402 = _GEN_1391[1] ? _GEN_1394 : _GEN_1393;
+  wire [2:0]   _GEN_1403 = _GEN_1391[1] ? _GEN_1392 : _GEN_1395;
+  wire [5:0]   _GEN_1404 = conv_i4658_4_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1405 = _GEN_1404[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1406 = _GEN_1404[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1407 = _GEN_1404[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1408 = _GEN_1404[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1409 = {1'h0, _GEN_1404[1:0]};
+  wire [2:0]   _GEN_1410 = {1'h1, _GEN_1404[1:0]};
+  wire [2:0]   _GEN_1411 = _GEN_1404[1] ? _GEN_1406 : _GEN_1405;
+  wire [2:0]   _GEN_1412 = _GEN_1404[1] ? _GEN_1408 : _GEN_1407;
+  wire [1:0]   _GEN_1413 = _GEN_1404[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1414 = _GEN_1404[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1415 = _GEN_1404[1] ? _GEN_1407 : _GEN_1406;
+  wire [2:0]   _GEN_1416 = _GEN_1404[1] ? _GEN_1405 : _GEN_1408;
+  wire [5:0]   _GEN_1417 = conv_i4658_5_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1418 = _GEN_1417[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1419 = _GEN_1417[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1420 = _GEN_1417[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1421 = _GEN_1417[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1422 = {1'h0, _GEN_1417[1:0]};
+  wire [2:0]   _GEN_1423 = {1'h1, _GEN_1417[1:0]};
+  wire [2:0]   _GEN_1424 = _GEN_1417[1] ? _GEN_1419 : _GEN_1418;
+  wire [2:0]   _GEN_1425 = _GEN_1417[1] ? _GEN_1421 : _GEN_1420;
+  wire [1:0]   _GEN_1426 = _GEN_1417[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1427 = _GEN_1417[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1428 = _GEN_1417[1] ? _GEN_1420 : _GEN_1419;
+  wire [2:0]   _GEN_1429 = _GEN_1417[1] ? _GEN_1418 : _GEN_1421;
+  wire [5:0]   _GEN_1430 = conv_i4658_6_17_r4s1 | _GEN_1351;
+  wire [2:0]   _GEN_1431 = _GEN_1430[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1432 = _GEN_1430[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1433 = _GEN_1430[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1434 = _GEN_1430[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1435 = {1'h0, _GEN_1430[1:0]};
+  wire [2:0]   _GEN_1436 = {1'h1, _GEN_1430[1:0]};
+  wire [2:0]   _GEN_1437 = _GEN_1430[1] ? _GEN_1432 : _GEN_1431;
+  wire [2:0]   _GEN_1438 = _GEN_1430[1] ? _GEN_1434 : _GEN_1433;
+  wire [1:0]   _GEN_1439 = _GEN_1430[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1440 = _GEN_1430[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1441 = _GEN_1430[1] ? _GEN_1433 : _GEN_1432;
+  wire [2:0]   _GEN_1442 = _GEN_1430[1] ? _GEN_1431 : _GEN_1434;
+  wire [5:0]   _GEN_1443 = {3'h0, lanes_sroa_302_0_r4};
+  wire [5:0]   _GEN_1444 = conv_i4658_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1445 = _GEN_1444[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1446 = _GEN_1444[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1447 = _GEN_1444[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1448 = _GEN_1444[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1449 = {1'h0, _GEN_1444[1:0]};
+  wire [2:0]   _GEN_1450 = {1'h1, _GEN_1444[1:0]};
+  wire [2:0]   _GEN_1451 = _GEN_1444[1] ? _GEN_1446 : _GEN_1445;
+  wire [2:0]   _GEN_1452 = _GEN_1444[1] ? _GEN_1448 : _GEN_1447;
+  wire [1:0]   _GEN_1453 = _GEN_1444[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1454 = _GEN_1444[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1455 = _GEN_1444[1] ? _GEN_1447 : _GEN_1446;
+  wire [2:0]   _GEN_1456 = _GEN_1444[1] ? _GEN_1445 : _GEN_1448;
+  wire [5:0]   _GEN_1457 = conv_i4658_1_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1458 = _GEN_1457[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1459 = _GEN_1457[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1460 = _GEN_1457[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1461 = _GEN_1457[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1462 = {1'h0, _GEN_1457[1:0]};
+  wire [2:0]   _GEN_1463 = {1'h1, _GEN_1457[1:0]};
+  wire [2:0]   _GEN_1464 = _GEN_1457[1] ? _GEN_1459 : _GEN_1458;
+  wire [2:0]   _GEN_1465 = _GEN_1457[1] ? _GEN_1461 : _GEN_1460;
+  wire [1:0]   _GEN_1466 = _GEN_1457[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1467 = _GEN_1457[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1468 = _GEN_1457[1] ? _GEN_1460 : _GEN_1459;
+  wire [2:0]   _GEN_1469 = _GEN_1457[1] ? _GEN_1458 : _GEN_1461;
+  wire [5:0]   _GEN_1470 = conv_i4658_2_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1471 = _GEN_1470[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1472 = _GEN_1470[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1473 = _GEN_1470[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1474 = _GEN_1470[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1475 = {1'h0, _GEN_1470[1:0]};
+  wire [2:0]   _GEN_1476 = {1'h1, _GEN_1470[1:0]};
+  wire [2:0]   _GEN_1477 = _GEN_1470[1] ? _GEN_1472 : _GEN_1471;
+  wire [2:0]   _GEN_1478 = _GEN_1470[1] ? _GEN_1474 : _GEN_1473;
+  wire [1:0]   _GEN_1479 = _GEN_1470[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1480 = _GEN_1470[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1481 = _GEN_1470[1] ? _GEN_1473 : _GEN_1472;
+  wire [2:0]   _GEN_1482 = _GEN_1470[1] ? _GEN_1471 : _GEN_1474;
+  wire [5:0]   _GEN_1483 = conv_i4658_3_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1484 = _GEN_1483[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1485 = _GEN_1483[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1486 = _GEN_1483[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1487 = _GEN_1483[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1488 = {1'h0, _GEN_1483[1:0]};
+  wire [2:0]   _GEN_1489 = {1'h1, _GEN_1483[1:0]};
+  wire [2:0]   _GEN_1490 = _GEN_1483[1] ? _GEN_1485 : _GEN_1484;
+  wire [2:0]   _GEN_1491 = _GEN_1483[1] ? _GEN_1487 : _GEN_1486;
+  wire [1:0]   _GEN_1492 = _GEN_1483[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1493 = _GEN_1483[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1494 = _GEN_1483[1] ? _GEN_1486 : _GEN_1485;
+  wire [2:0]   _GEN_1495 = _GEN_1483[1] ? _GEN_1484 : _GEN_1487;
+  wire [5:0]   _GEN_1496 = conv_i4658_4_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1497 = _GEN_1496[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1498 = _GEN_1496[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1499 = _GEN_1496[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1500 = _GEN_1496[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1501 = {1'h0, _GEN_1496[1:0]};
+  wire [2:0]   _GEN_1502 = {1'h1, _GEN_1496[1:0]};
+  wire [2:0]   _GEN_1503 = _GEN_1496[1] ? _GEN_1498 : _GEN_1497;
+  wire [2:0]   _GEN_1504 = _GEN_1496[1] ? _GEN_1500 : _GEN_1499;
+  wire [1:0]   _GEN_1505 = _GEN_1496[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1506 = _GEN_1496[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1507 = _GEN_1496[1] ? _GEN_1499 : _GEN_1498;
+  wire [2:0]   _GEN_1508 = _GEN_1496[1] ? _GEN_1497 : _GEN_1500;
+  wire [5:0]   _GEN_1509 = conv_i4658_5_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1510 = _GEN_1509[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1511 = _GEN_1509[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1512 = _GEN_1509[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1513 = _GEN_1509[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1514 = {1'h0, _GEN_1509[1:0]};
+  wire [2:0]   _GEN_1515 = {1'h1, _GEN_1509[1:0]};
+  wire [2:0]   _GEN_1516 = _GEN_1509[1] ? _GEN_1511 : _GEN_1510;
+  wire [2:0]   _GEN_1517 = _GEN_1509[1] ? _GEN_1513 : _GEN_1512;
+  wire [1:0]   _GEN_1518 = _GEN_1509[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1519 = _GEN_1509[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1520 = _GEN_1509[1] ? _GEN_1512 : _GEN_1511;
+  wire [2:0]   _GEN_1521 = _GEN_1509[1] ? _GEN_1510 : _GEN_1513;
+  wire [5:0]   _GEN_1522 = conv_i4658_6_16_r4s1 | _GEN_1443;
+  wire [2:0]   _GEN_1523 = _GEN_1522[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1524 = _GEN_1522[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1525 = _GEN_1522[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1526 = _GEN_1522[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1527 = {1'h0, _GEN_1522[1:0]};
+  wire [2:0]   _GEN_1528 = {1'h1, _GEN_1522[1:0]};
+  wire [2:0]   _GEN_1529 = _GEN_1522[1] ? _GEN_1524 : _GEN_1523;
+  wire [2:0]   _GEN_1530 = _GEN_1522[1] ? _GEN_1526 : _GEN_1525;
+  wire [1:0]   _GEN_1531 = _GEN_1522[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1532 = _GEN_1522[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1533 = _GEN_1522[1] ? _GEN_1525 : _GEN_1524;
+  wire [2:0]   _GEN_1534 = _GEN_1522[1] ? _GEN_1523 : _GEN_1526;
+  wire [5:0]   _GEN_1535 = {3'h0, lanes_sroa_572_0_r4};
+  wire [5:0]   _GEN_1536 = conv_i4658_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1537 = _GEN_1536[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1538 = _GEN_1536[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1539 = _GEN_1536[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1540 = _GEN_1536[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1541 = {1'h0, _GEN_1536[1:0]};
+  wire [2:0]   _GEN_1542 = {1'h1, _GEN_1536[1:0]};
+  wire [2:0]   _GEN_1543 = _GEN_1536[1] ? _GEN_1538 : _GEN_1537;
+  wire [2:0]   _GEN_1544 = _GEN_1536[1] ? _GEN_1540 : _GEN_1539;
+  wire [1:0]   _GEN_1545 = _GEN_1536[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1546 = _GEN_1536[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1547 = _GEN_1536[1] ? _GEN_1539 : _GEN_1538;
+  wire [2:0]   _GEN_1548 = _GEN_1536[1] ? _GEN_1537 : _GEN_1540;
+  wire [5:0]   _GEN_1549 = conv_i4658_1_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1550 = _GEN_1549[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1551 = _GEN_1549[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1552 = _GEN_1549[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1553 = _GEN_1549[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1554 = {1'h0, _GEN_1549[1:0]};
+  wire [2:0]   _GEN_1555 = {1'h1, _GEN_1549[1:0]};
+  wire [2:0]   _GEN_1556 = _GEN_1549[1] ? _GEN_1551 : _GEN_1550;
+  wire [2:0]   _GEN_1557 = _GEN_1549[1] ? _GEN_1553 : _GEN_1552;
+  wire [1:0]   _GEN_1558 = _GEN_1549[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1559 = _GEN_1549[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1560 = _GEN_1549[1] ? _GEN_1552 : _GEN_1551;
+  wire [2:0]   _GEN_1561 = _GEN_1549[1] ? _GEN_1550 : _GEN_1553;
+  wire [5:0]   _GEN_1562 = conv_i4658_2_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1563 = _GEN_1562[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1564 = _GEN_1562[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1565 = _GEN_1562[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1566 = _GEN_1562[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1567 = {1'h0, _GEN_1562[1:0]};
+  wire [2:0]   _GEN_1568 = {1'h1, _GEN_1562[1:0]};
+  wire [2:0]   _GEN_1569 = _GEN_1562[1] ? _GEN_1564 : _GEN_1563;
+  wire [2:0]   _GEN_1570 = _GEN_1562[1] ? _GEN_1566 : _GEN_1565;
+  wire [1:0]   _GEN_1571 = _GEN_1562[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1572 = _GEN_1562[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1573 = _GEN_1562[1] ? _GEN_1565 : _GEN_1564;
+  wire [2:0]   _GEN_1574 = _GEN_1562[1] ? _GEN_1563 : _GEN_1566;
+  wire [5:0]   _GEN_1575 = conv_i4658_3_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1576 = _GEN_1575[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1577 = _GEN_1575[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1578 = _GEN_1575[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1579 = _GEN_1575[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1580 = {1'h0, _GEN_1575[1:0]};
+  wire [2:0]   _GEN_1581 = {1'h1, _GEN_1575[1:0]};
+  wire [2:0]   _GEN_1582 = _GEN_1575[1] ? _GEN_1577 : _GEN_1576;
+  wire [2:0]   _GEN_1583 = _GEN_1575[1] ? _GEN_1579 : _GEN_1578;
+  wire [1:0]   _GEN_1584 = _GEN_1575[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1585 = _GEN_1575[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1586 = _GEN_1575[1] ? _GEN_1578 : _GEN_1577;
+  wire [2:0]   _GEN_1587 = _GEN_1575[1] ? _GEN_1576 : _GEN_1579;
+  wire [5:0]   _GEN_1588 = conv_i4658_4_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1589 = _GEN_1588[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1590 = _GEN_1588[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1591 = _GEN_1588[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1592 = _GEN_1588[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1593 = {1'h0, _GEN_1588[1:0]};
+  wire [2:0]   _GEN_1594 = {1'h1, _GEN_1588[1:0]};
+  wire [2:0]   _GEN_1595 = _GEN_1588[1] ? _GEN_1590 : _GEN_1589;
+  wire [2:0]   _GEN_1596 = _GEN_1588[1] ? _GEN_1592 : _GEN_1591;
+  wire [1:0]   _GEN_1597 = _GEN_1588[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1598 = _GEN_1588[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1599 = _GEN_1588[1] ? _GEN_1591 : _GEN_1590;
+  wire [2:0]   _GEN_1600 = _GEN_1588[1] ? _GEN_1589 : _GEN_1592;
+  wire [5:0]   _GEN_1601 = conv_i4658_5_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1602 = _GEN_1601[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1603 = _GEN_1601[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1604 = _GEN_1601[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1605 = _GEN_1601[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1606 = {1'h0, _GEN_1601[1:0]};
+  wire [2:0]   _GEN_1607 = {1'h1, _GEN_1601[1:0]};
+  wire [2:0]   _GEN_1608 = _GEN_1601[1] ? _GEN_1603 : _GEN_1602;
+  wire [2:0]   _GEN_1609 = _GEN_1601[1] ? _GEN_1605 : _GEN_1604;
+  wire [1:0]   _GEN_1610 = _GEN_1601[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1611 = _GEN_1601[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1612 = _GEN_1601[1] ? _GEN_1604 : _GEN_1603;
+  wire [2:0]   _GEN_1613 = _GEN_1601[1] ? _GEN_1602 : _GEN_1605;
+  wire [5:0]   _GEN_1614 = conv_i4658_6_31_r4s1 | _GEN_1535;
+  wire [2:0]   _GEN_1615 = _GEN_1614[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1616 = _GEN_1614[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1617 = _GEN_1614[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1618 = _GEN_1614[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1619 = {1'h0, _GEN_1614[1:0]};
+  wire [2:0]   _GEN_1620 = {1'h1, _GEN_1614[1:0]};
+  wire [2:0]   _GEN_1621 = _GEN_1614[1] ? _GEN_1616 : _GEN_1615;
+  wire [2:0]   _GEN_1622 = _GEN_1614[1] ? _GEN_1618 : _GEN_1617;
+  wire [1:0]   _GEN_1623 = _GEN_1614[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1624 = _GEN_1614[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1625 = _GEN_1614[1] ? _GEN_1617 : _GEN_1616;
+  wire [2:0]   _GEN_1626 = _GEN_1614[1] ? _GEN_1615 : _GEN_1618;
+  wire [5:0]   _GEN_1627 = {3'h0, lanes_sroa_284_0_r4};
+  wire [5:0]   _GEN_1628 = conv_i4658_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1629 = _GEN_1628[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1630 = _GEN_1628[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1631 = _GEN_1628[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1632 = _GEN_1628[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1633 = {1'h0, _GEN_1628[1:0]};
+  wire [2:0]   _GEN_1634 = {1'h1, _GEN_1628[1:0]};
+  wire [2:0]   _GEN_1635 = _GEN_1628[1] ? _GEN_1630 : _GEN_1629;
+  wire [2:0]   _GEN_1636 = _GEN_1628[1] ? _GEN_1632 : _GEN_1631;
+  wire [1:0]   _GEN_1637 = _GEN_1628[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1638 = _GEN_1628[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1639 = _GEN_1628[1] ? _GEN_1631 : _GEN_1630;
+  wire [2:0]   _GEN_1640 = _GEN_1628[1] ? _GEN_1629 : _GEN_1632;
+  wire [5:0]   _GEN_1641 = conv_i4658_1_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1642 = _GEN_1641[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1643 = _GEN_1641[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1644 = _GEN_1641[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1645 = _GEN_1641[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1646 = {1'h0, _GEN_1641[1:0]};
+  wire [2:0]   _GEN_1647 = {1'h1, _GEN_1641[1:0]};
+  wire [2:0]   _GEN_1648 = _GEN_1641[1] ? _GEN_1643 : _GEN_1642;
+  wire [2:0]   _GEN_1649 = _GEN_1641[1] ? _GEN_1645 : _GEN_1644;
+  wire [1:0]   _GEN_1650 = _GEN_1641[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1651 = _GEN_1641[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1652 = _GEN_1641[1] ? _GEN_1644 : _GEN_1643;
+  wire [2:0]   _GEN_1653 = _GEN_1641[1] ? _GEN_1642 : _GEN_1645;
+  wire [5:0]   _GEN_1654 = conv_i4658_2_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1655 = _GEN_1654[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1656 = _GEN_1654[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1657 = _GEN_1654[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1658 = _GEN_1654[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1659 = {1'h0, _GEN_1654[1:0]};
+  wire [2:0]   _GEN_1660 = {1'h1, _GEN_1654[1:0]};
+  wire [2:0]   _GEN_1661 = _GEN_1654[1] ? _GEN_1656 : _GEN_1655;
+  wire [2:0]   _GEN_1662 = _GEN_1654[1] ? _GEN_1658 : _GEN_1657;
+  wire [1:0]   _GEN_1663 = _GEN_1654[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1664 = _GEN_1654[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1665 = _GEN_1654[1] ? _GEN_1657 : _GEN_1656;
+  wire [2:0]   _GEN_1666 = _GEN_1654[1] ? _GEN_1655 : _GEN_1658;
+  wire [5:0]   _GEN_1667 = conv_i4658_3_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1668 = _GEN_1667[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1669 = _GEN_1667[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1670 = _GEN_1667[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1671 = _GEN_1667[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1672 = {1'h0, _GEN_1667[1:0]};
+  wire [2:0]   _GEN_1673 = {1'h1, _GEN_1667[1:0]};
+  wire [2:0]   _GEN_1674 = _GEN_1667[1] ? _GEN_1669 : _GEN_1668;
+  wire [2:0]   _GEN_1675 = _GEN_1667[1] ? _GEN_1671 : _GEN_1670;
+  wire [1:0]   _GEN_1676 = _GEN_1667[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1677 = _GEN_1667[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1678 = _GEN_1667[1] ? _GEN_1670 : _GEN_1669;
+  wire [2:0]   _GEN_1679 = _GEN_1667[1] ? _GEN_1668 : _GEN_1671;
+  wire [5:0]   _GEN_1680 = conv_i4658_4_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1681 = _GEN_1680[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1682 = _GEN_1680[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1683 = _GEN_1680[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1684 = _GEN_1680[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1685 = {1'h0, _GEN_1680[1:0]};
+  wire [2:0]   _GEN_1686 = {1'h1, _GEN_1680[1:0]};
+  wire [2:0]   _GEN_1687 = _GEN_1680[1] ? _GEN_1682 : _GEN_1681;
+  wire [2:0]   _GEN_1688 = _GEN_1680[1] ? _GEN_1684 : _GEN_1683;
+  wire [1:0]   _GEN_1689 = _GEN_1680[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1690 = _GEN_1680[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1691 = _GEN_1680[1] ? _GEN_1683 : _GEN_1682;
+  wire [2:0]   _GEN_1692 = _GEN_1680[1] ? _GEN_1681 : _GEN_1684;
+  wire [5:0]   _GEN_1693 = conv_i4658_5_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1694 = _GEN_1693[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1695 = _GEN_1693[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1696 = _GEN_1693[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1697 = _GEN_1693[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1698 = {1'h0, _GEN_1693[1:0]};
+  wire [2:0]   _GEN_1699 = {1'h1, _GEN_1693[1:0]};
+  wire [2:0]   _GEN_1700 = _GEN_1693[1] ? _GEN_1695 : _GEN_1694;
+  wire [2:0]   _GEN_1701 = _GEN_1693[1] ? _GEN_1697 : _GEN_1696;
+  wire [1:0]   _GEN_1702 = _GEN_1693[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1703 = _GEN_1693[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1704 = _GEN_1693[1] ? _GEN_1696 : _GEN_1695;
+  wire [2:0]   _GEN_1705 = _GEN_1693[1] ? _GEN_1694 : _GEN_1697;
+  wire [5:0]   _GEN_1706 = conv_i4658_6_15_r4s1 | _GEN_1627;
+  wire [2:0]   _GEN_1707 = _GEN_1706[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1708 = _GEN_1706[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1709 = _GEN_1706[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1710 = _GEN_1706[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1711 = {1'h0, _GEN_1706[1:0]};
+  wire [2:0]   _GEN_1712 = {1'h1, _GEN_1706[1:0]};
+  wire [2:0]   _GEN_1713 = _GEN_1706[1] ? _GEN_1708 : _GEN_1707;
+  wire [2:0]   _GEN_1714 = _GEN_1706[1] ? _GEN_1710 : _GEN_1709;
+  wire [1:0]   _GEN_1715 = _GEN_1706[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1716 = _GEN_1706[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1717 = _GEN_1706[1] ? _GEN_1709 : _GEN_1708;
+  wire [2:0]   _GEN_1718 = _GEN_1706[1] ? _GEN_1707 : _GEN_1710;
+  wire [5:0]   _GEN_1719 = {3'h0, lanes_sroa_266_0_r4};
+  wire [5:0]   _GEN_1720 = conv_i4658_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1721 = _GEN_1720[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1722 = _GEN_1720[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1723 = _GEN_1720[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1724 = _GEN_1720[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1725 = {1'h0, _GEN_1720[1:0]};
+  wire [2:0]   _GEN_1726 = {1'h1, _GEN_1720[1:0]};
+  wire [2:0]   _GEN_1727 = _GEN_1720[1] ? _GEN_1722 : _GEN_1721;
+  wire [2:0]   _GEN_1728 = _GEN_1720[1] ? _GEN_1724 : _GEN_1723;
+  wire [1:0]   _GEN_1729 = _GEN_1720[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1730 = _GEN_1720[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1731 = _GEN_1720[1] ? _GEN_1723 : _GEN_1722;
+  wire [2:0]   _GEN_1732 = _GEN_1720[1] ? _GEN_1721 : _GEN_1724;
+  wire [5:0]   _GEN_1733 = conv_i4658_1_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1734 = _GEN_1733[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1735 = _GEN_1733[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1736 = _GEN_1733[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1737 = _GEN_1733[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1738 = {1'h0, _GEN_1733[1:0]};
+  wire [2:0]   _GEN_1739 = {1'h1, _GEN_1733[1:0]};
+  wire [2:0]   _GEN_1740 = _GEN_1733[1] ? _GEN_1735 : _GEN_1734;
+  wire [2:0]   _GEN_1741 = _GEN_1733[1] ? _GEN_1737 : _GEN_1736;
+  wire [1:0]   _GEN_1742 = _GEN_1733[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1743 = _GEN_1733[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1744 = _GEN_1733[1] ? _GEN_1736 : _GEN_1735;
+  wire [2:0]   _GEN_1745 = _GEN_1733[1] ? _GEN_1734 : _GEN_1737;
+  wire [5:0]   _GEN_1746 = conv_i4658_2_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1747 = _GEN_1746[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1748 = _GEN_1746[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1749 = _GEN_1746[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1750 = _GEN_1746[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1751 = {1'h0, _GEN_1746[1:0]};
+  wire [2:0]   _GEN_1752 = {1'h1, _GEN_1746[1:0]};
+  wire [2:0]   _GEN_1753 = _GEN_1746[1] ? _GEN_1748 : _GEN_1747;
+  wire [2:0]   _GEN_1754 = _GEN_1746[1] ? _GEN_1750 : _GEN_1749;
+  wire [1:0]   _GEN_1755 = _GEN_1746[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1756 = _GEN_1746[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1757 = _GEN_1746[1] ? _GEN_1749 : _GEN_1748;
+  wire [2:0]   _GEN_1758 = _GEN_1746[1] ? _GEN_1747 : _GEN_1750;
+  wire [5:0]   _GEN_1759 = conv_i4658_3_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1760 = _GEN_1759[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1761 = _GEN_1759[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1762 = _GEN_1759[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1763 = _GEN_1759[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1764 = {1'h0, _GEN_1759[1:0]};
+  wire [2:0]   _GEN_1765 = {1'h1, _GEN_1759[1:0]};
+  wire [2:0]   _GEN_1766 = _GEN_1759[1] ? _GEN_1761 : _GEN_1760;
+  wire [2:0]   _GEN_1767 = _GEN_1759[1] ? _GEN_1763 : _GEN_1762;
+  wire [1:0]   _GEN_1768 = _GEN_1759[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1769 = _GEN_1759[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1770 = _GEN_1759[1] ? _GEN_1762 : _GEN_1761;
+  wire [2:0]   _GEN_1771 = _GEN_1759[1] ? _GEN_1760 : _GEN_1763;
+  wire [5:0]   _GEN_1772 = conv_i4658_4_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1773 = _GEN_1772[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1774 = _GEN_1772[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1775 = _GEN_1772[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1776 = _GEN_1772[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1777 = {1'h0, _GEN_1772[1:0]};
+  wire [2:0]   _GEN_1778 = {1'h1, _GEN_1772[1:0]};
+  wire [2:0]   _GEN_1779 = _GEN_1772[1] ? _GEN_1774 : _GEN_1773;
+  wire [2:0]   _GEN_1780 = _GEN_1772[1] ? _GEN_1776 : _GEN_1775;
+  wire [1:0]   _GEN_1781 = _GEN_1772[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1782 = _GEN_1772[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1783 = _GEN_1772[1] ? _GEN_1775 : _GEN_1774;
+  wire [2:0]   _GEN_1784 = _GEN_1772[1] ? _GEN_1773 : _GEN_1776;
+  wire [5:0]   _GEN_1785 = conv_i4658_5_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1786 = _GEN_1785[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1787 = _GEN_1785[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1788 = _GEN_1785[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1789 = _GEN_1785[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1790 = {1'h0, _GEN_1785[1:0]};
+  wire [2:0]   _GEN_1791 = {1'h1, _GEN_1785[1:0]};
+  wire [2:0]   _GEN_1792 = _GEN_1785[1] ? _GEN_1787 : _GEN_1786;
+  wire [2:0]   _GEN_1793 = _GEN_1785[1] ? _GEN_1789 : _GEN_1788;
+  wire [1:0]   _GEN_1794 = _GEN_1785[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1795 = _GEN_1785[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1796 = _GEN_1785[1] ? _GEN_1788 : _GEN_1787;
+  wire [2:0]   _GEN_1797 = _GEN_1785[1] ? _GEN_1786 : _GEN_1789;
+  wire [5:0]   _GEN_1798 = conv_i4658_6_14_r4s1 | _GEN_1719;
+  wire [2:0]   _GEN_1799 = _GEN_1798[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1800 = _GEN_1798[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1801 = _GEN_1798[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1802 = _GEN_1798[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1803 = {1'h0, _GEN_1798[1:0]};
+  wire [2:0]   _GEN_1804 = {1'h1, _GEN_1798[1:0]};
+  wire [2:0]   _GEN_1805 = _GEN_1798[1] ? _GEN_1800 : _GEN_1799;
+  wire [2:0]   _GEN_1806 = _GEN_1798[1] ? _GEN_1802 : _GEN_1801;
+  wire [1:0]   _GEN_1807 = _GEN_1798[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1808 = _GEN_1798[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1809 = _GEN_1798[1] ? _GEN_1801 : _GEN_1800;
+  wire [2:0]   _GEN_1810 = _GEN_1798[1] ? _GEN_1799 : _GEN_1802;
+  wire [5:0]   _GEN_1811 = {3'h0, lanes_sroa_248_0_r4};
+  wire [5:0]   _GEN_1812 = conv_i4658_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1813 = _GEN_1812[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1814 = _GEN_1812[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1815 = _GEN_1812[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1816 = _GEN_1812[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1817 = {1'h0, _GEN_1812[1:0]};
+  wire [2:0]   _GEN_1818 = {1'h1, _GEN_1812[1:0]};
+  wire [2:0]   _GEN_1819 = _GEN_1812[1] ? _GEN_1814 : _GEN_1813;
+  wire [2:0]   _GEN_1820 = _GEN_1812[1] ? _GEN_1816 : _GEN_1815;
+  wire [1:0]   _GEN_1821 = _GEN_1812[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1822 = _GEN_1812[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1823 = _GEN_1812[1] ? _GEN_1815 : _GEN_1814;
+  wire [2:0]   _GEN_1824 = _GEN_1812[1] ? _GEN_1813 : _GEN_1816;
+  wire [5:0]   _GEN_1825 = conv_i4658_1_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1826 = _GEN_1825[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1827 = _GEN_1825[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1828 = _GEN_1825[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1829 = _GEN_1825[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1830 = {1'h0, _GEN_1825[1:0]};
+  wire [2:0]   _GEN_1831 = {1'h1, _GEN_1825[1:0]};
+  wire [2:0]   _GEN_1832 = _GEN_1825[1] ? _GEN_1827 : _GEN_1826;
+  wire [2:0]   _GEN_1833 = _GEN_1825[1] ? _GEN_1829 : _GEN_1828;
+  wire [1:0]   _GEN_1834 = _GEN_1825[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1835 = _GEN_1825[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1836 = _GEN_1825[1] ? _GEN_1828 : _GEN_1827;
+  wire [2:0]   _GEN_1837 = _GEN_1825[1] ? _GEN_1826 : _GEN_1829;
+  wire [5:0]   _GEN_1838 = conv_i4658_2_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1839 = _GEN_1838[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1840 = _GEN_1838[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1841 = _GEN_1838[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1842 = _GEN_1838[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1843 = {1'h0, _GEN_1838[1:0]};
+  wire [2:0]   _GEN_1844 = {1'h1, _GEN_1838[1:0]};
+  wire [2:0]   _GEN_1845 = _GEN_1838[1] ? _GEN_1840 : _GEN_1839;
+  wire [2:0]   _GEN_1846 = _GEN_1838[1] ? _GEN_1842 : _GEN_1841;
+  wire [1:0]   _GEN_1847 = _GEN_1838[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1848 = _GEN_1838[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1849 = _GEN_1838[1] ? _GEN_1841 : _GEN_1840;
+  wire [2:0]   _GEN_1850 = _GEN_1838[1] ? _GEN_1839 : _GEN_1842;
+  wire [5:0]   _GEN_1851 = conv_i4658_3_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1852 = _GEN_1851[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1853 = _GEN_1851[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1854 = _GEN_1851[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1855 = _GEN_1851[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1856 = {1'h0, _GEN_1851[1:0]};
+  wire [2:0]   _GEN_1857 = {1'h1, _GEN_1851[1:0]};
+  wire [2:0]   _GEN_1858 = _GEN_1851[1] ? _GEN_1853 : _GEN_1852;
+  wire [2:0]   _GEN_1859 = _GEN_1851[1] ? _GEN_1855 : _GEN_1854;
+  wire [1:0]   _GEN_1860 = _GEN_1851[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1861 = _GEN_1851[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1862 = _GEN_1851[1] ? _GEN_1854 : _GEN_1853;
+  wire [2:0]   _GEN_1863 = _GEN_1851[1] ? _GEN_1852 : _GEN_1855;
+  wire [5:0]   _GEN_1864 = conv_i4658_4_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1865 = _GEN_1864[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1866 = _GEN_1864[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1867 = _GEN_1864[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1868 = _GEN_1864[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1869 = {1'h0, _GEN_1864[1:0]};
+  wire [2:0]   _GEN_1870 = {1'h1, _GEN_1864[1:0]};
+  wire [2:0]   _GEN_1871 = _GEN_1864[1] ? _GEN_1866 : _GEN_1865;
+  wire [2:0]   _GEN_1872 = _GEN_1864[1] ? _GEN_1868 : _GEN_1867;
+  wire [1:0]   _GEN_1873 = _GEN_1864[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1874 = _GEN_1864[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1875 = _GEN_1864[1] ? _GEN_1867 : _GEN_1866;
+  wire [2:0]   _GEN_1876 = _GEN_1864[1] ? _GEN_1865 : _GEN_1868;
+  wire [5:0]   _GEN_1877 = conv_i4658_5_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1878 = _GEN_1877[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1879 = _GEN_1877[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1880 = _GEN_1877[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1881 = _GEN_1877[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1882 = {1'h0, _GEN_1877[1:0]};
+  wire [2:0]   _GEN_1883 = {1'h1, _GEN_1877[1:0]};
+  wire [2:0]   _GEN_1884 = _GEN_1877[1] ? _GEN_1879 : _GEN_1878;
+  wire [2:0]   _GEN_1885 = _GEN_1877[1] ? _GEN_1881 : _GEN_1880;
+  wire [1:0]   _GEN_1886 = _GEN_1877[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1887 = _GEN_1877[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1888 = _GEN_1877[1] ? _GEN_1880 : _GEN_1879;
+  wire [2:0]   _GEN_1889 = _GEN_1877[1] ? _GEN_1878 : _GEN_1881;
+  wire [5:0]   _GEN_1890 = conv_i4658_6_13_r4s1 | _GEN_1811;
+  wire [2:0]   _GEN_1891 = _GEN_1890[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1892 = _GEN_1890[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1893 = _GEN_1890[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1894 = _GEN_1890[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1895 = {1'h0, _GEN_1890[1:0]};
+  wire [2:0]   _GEN_1896 = {1'h1, _GEN_1890[1:0]};
+  wire [2:0]   _GEN_1897 = _GEN_1890[1] ? _GEN_1892 : _GEN_1891;
+  wire [2:0]   _GEN_1898 = _GEN_1890[1] ? _GEN_1894 : _GEN_1893;
+  wire [1:0]   _GEN_1899 = _GEN_1890[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1900 = _GEN_1890[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1901 = _GEN_1890[1] ? _GEN_1893 : _GEN_1892;
+  wire [2:0]   _GEN_1902 = _GEN_1890[1] ? _GEN_1891 : _GEN_1894;
+  wire [5:0]   _GEN_1903 = {3'h0, lanes_sroa_230_0_r4};
+  wire [5:0]   _GEN_1904 = conv_i4658_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1905 = _GEN_1904[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1906 = _GEN_1904[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1907 = _GEN_1904[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1908 = _GEN_1904[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1909 = {1'h0, _GEN_1904[1:0]};
+  wire [2:0]   _GEN_1910 = {1'h1, _GEN_1904[1:0]};
+  wire [2:0]   _GEN_1911 = _GEN_1904[1] ? _GEN_1906 : _GEN_1905;
+  wire [2:0]   _GEN_1912 = _GEN_1904[1] ? _GEN_1908 : _GEN_1907;
+  wire [1:0]   _GEN_1913 = _GEN_1904[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1914 = _GEN_1904[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1915 = _GEN_1904[1] ? _GEN_1907 : _GEN_1906;
+  wire [2:0]   _GEN_1916 = _GEN_1904[1] ? _GEN_1905 : _GEN_1908;
+  wire [5:0]   _GEN_1917 = conv_i4658_1_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1918 = _GEN_1917[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1919 = _GEN_1917[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1920 = _GEN_1917[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1921 = _GEN_1917[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1922 = {1'h0, _GEN_1917[1:0]};
+  wire [2:0]   _GEN_1923 = {1'h1, _GEN_1917[1:0]};
+  wire [2:0]   _GEN_1924 = _GEN_1917[1] ? _GEN_1919 : _GEN_1918;
+  wire [2:0]   _GEN_1925 = _GEN_1917[1] ? _GEN_1921 : _GEN_1920;
+  wire [1:0]   _GEN_1926 = _GEN_1917[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1927 = _GEN_1917[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1928 = _GEN_1917[1] ? _GEN_1920 : _GEN_1919;
+  wire [2:0]   _GEN_1929 = _GEN_1917[1] ? _GEN_1918 : _GEN_1921;
+  wire [5:0]   _GEN_1930 = conv_i4658_2_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1931 = _GEN_1930[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1932 = _GEN_1930[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1933 = _GEN_1930[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1934 = _GEN_1930[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1935 = {1'h0, _GEN_1930[1:0]};
+  wire [2:0]   _GEN_1936 = {1'h1, _GEN_1930[1:0]};
+  wire [2:0]   _GEN_1937 = _GEN_1930[1] ? _GEN_1932 : _GEN_1931;
+  wire [2:0]   _GEN_1938 = _GEN_1930[1] ? _GEN_1934 : _GEN_1933;
+  wire [1:0]   _GEN_1939 = _GEN_1930[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1940 = _GEN_1930[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1941 = _GEN_1930[1] ? _GEN_1933 : _GEN_1932;
+  wire [2:0]   _GEN_1942 = _GEN_1930[1] ? _GEN_1931 : _GEN_1934;
+  wire [5:0]   _GEN_1943 = conv_i4658_3_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1944 = _GEN_1943[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1945 = _GEN_1943[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1946 = _GEN_1943[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1947 = _GEN_1943[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1948 = {1'h0, _GEN_1943[1:0]};
+  wire [2:0]   _GEN_1949 = {1'h1, _GEN_1943[1:0]};
+  wire [2:0]   _GEN_1950 = _GEN_1943[1] ? _GEN_1945 : _GEN_1944;
+  wire [2:0]   _GEN_1951 = _GEN_1943[1] ? _GEN_1947 : _GEN_1946;
+  wire [1:0]   _GEN_1952 = _GEN_1943[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1953 = _GEN_1943[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1954 = _GEN_1943[1] ? _GEN_1946 : _GEN_1945;
+  wire [2:0]   _GEN_1955 = _GEN_1943[1] ? _GEN_1944 : _GEN_1947;
+  wire [5:0]   _GEN_1956 = conv_i4658_4_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1957 = _GEN_1956[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1958 = _GEN_1956[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1959 = _GEN_1956[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1960 = _GEN_1956[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1961 = {1'h0, _GEN_1956[1:0]};
+  wire [2:0]   _GEN_1962 = {1'h1, _GEN_1956[1:0]};
+  wire [2:0]   _GEN_1963 = _GEN_1956[1] ? _GEN_1958 : _GEN_1957;
+  wire [2:0]   _GEN_1964 = _GEN_1956[1] ? _GEN_1960 : _GEN_1959;
+  wire [1:0]   _GEN_1965 = _GEN_1956[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1966 = _GEN_1956[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1967 = _GEN_1956[1] ? _GEN_1959 : _GEN_1958;
+  wire [2:0]   _GEN_1968 = _GEN_1956[1] ? _GEN_1957 : _GEN_1960;
+  wire [5:0]   _GEN_1969 = conv_i4658_5_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1970 = _GEN_1969[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1971 = _GEN_1969[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1972 = _GEN_1969[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1973 = _GEN_1969[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1974 = {1'h0, _GEN_1969[1:0]};
+  wire [2:0]   _GEN_1975 = {1'h1, _GEN_1969[1:0]};
+  wire [2:0]   _GEN_1976 = _GEN_1969[1] ? _GEN_1971 : _GEN_1970;
+  wire [2:0]   _GEN_1977 = _GEN_1969[1] ? _GEN_1973 : _GEN_1972;
+  wire [1:0]   _GEN_1978 = _GEN_1969[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1979 = _GEN_1969[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1980 = _GEN_1969[1] ? _GEN_1972 : _GEN_1971;
+  wire [2:0]   _GEN_1981 = _GEN_1969[1] ? _GEN_1970 : _GEN_1973;
+  wire [5:0]   _GEN_1982 = conv_i4658_6_12_r4s1 | _GEN_1903;
+  wire [2:0]   _GEN_1983 = _GEN_1982[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1984 = _GEN_1982[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1985 = _GEN_1982[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_1986 = _GEN_1982[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_1987 = {1'h0, _GEN_1982[1:0]};
+  wire [2:0]   _GEN_1988 = {1'h1, _GEN_1982[1:0]};
+  wire [2:0]   _GEN_1989 = _GEN_1982[1] ? _GEN_1984 : _GEN_1983;
+  wire [2:0]   _GEN_1990 = _GEN_1982[1] ? _GEN_1986 : _GEN_1985;
+  wire [1:0]   _GEN_1991 = _GEN_1982[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_1992 = _GEN_1982[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_1993 = _GEN_1982[1] ? _GEN_1985 : _GEN_1984;
+  wire [2:0]   _GEN_1994 = _GEN_1982[1] ? _GEN_1983 : _GEN_1986;
+  wire [5:0]   _GEN_1995 = {3'h0, lanes_sroa_212_0_r4};
+  wire [5:0]   _GEN_1996 = conv_i4658_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_1997 = _GEN_1996[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_1998 = _GEN_1996[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_1999 = _GEN_1996[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2000 = _GEN_1996[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2001 = {1'h0, _GEN_1996[1:0]};
+  wire [2:0]   _GEN_2002 = {1'h1, _GEN_1996[1:0]};
+  wire [2:0]   _GEN_2003 = _GEN_1996[1] ? _GEN_1998 : _GEN_1997;
+  wire [2:0]   _GEN_2004 = _GEN_1996[1] ? _GEN_2000 : _GEN_1999;
+  wire [1:0]   _GEN_2005 = _GEN_1996[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2006 = _GEN_1996[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2007 = _GEN_1996[1] ? _GEN_1999 : _GEN_1998;
+  wire [2:0]   _GEN_2008 = _GEN_1996[1] ? _GEN_1997 : _GEN_2000;
+  wire [5:0]   _GEN_2009 = conv_i4658_1_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2010 = _GEN_2009[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2011 = _GEN_2009[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2012 = _GEN_2009[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2013 = _GEN_2009[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2014 = {1'h0, _GEN_2009[1:0]};
+  wire [2:0]   _GEN_2015 = {1'h1, _GEN_2009[1:0]};
+  wire [2:0]   _GEN_2016 = _GEN_2009[1] ? _GEN_2011 : _GEN_2010;
+  wire [2:0]   _GEN_2017 = _GEN_2009[1] ? _GEN_2013 : _GEN_2012;
+  wire [1:0]   _GEN_2018 = _GEN_2009[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2019 = _GEN_2009[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2020 = _GEN_2009[1] ? _GEN_2012 : _GEN_2011;
+  wire [2:0]   _GEN_2021 = _GEN_2009[1] ? _GEN_2010 : _GEN_2013;
+  wire [5:0]   _GEN_2022 = conv_i4658_2_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2023 = _GEN_2022[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2024 = _GEN_2022[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2025 = _GEN_2022[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2026 = _GEN_2022[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2027 = {1'h0, _GEN_2022[1:0]};
+  wire [2:0]   _GEN_2028 = {1'h1, _GEN_2022[1:0]};
+  wire [2:0]   _GEN_2029 = _GEN_2022[1] ? _GEN_2024 : _GEN_2023;
+  wire [2:0]   _GEN_2030 = _GEN_2022[1] ? _GEN_2026 : _GEN_2025;
+  wire [1:0]   _GEN_2031 = _GEN_2022[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2032 = _GEN_2022[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2033 = _GEN_2022[1] ? _GEN_2025 : _GEN_2024;
+  wire [2:0]   _GEN_2034 = _GEN_2022[1] ? _GEN_2023 : _GEN_2026;
+  wire [5:0]   _GEN_2035 = conv_i4658_3_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2036 = _GEN_2035[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2037 = _GEN_2035[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2038 = _GEN_2035[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2039 = _GEN_2035[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2040 = {1'h0, _GEN_2035[1:0]};
+  wire [2:0]   _GEN_2041 = {1'h1, _GEN_2035[1:0]};
+  wire [2:0]   _GEN_2042 = _GEN_2035[1] ? _GEN_2037 : _GEN_2036;
+  wire [2:0]   _GEN_2043 = _GEN_2035[1] ? _GEN_2039 : _GEN_2038;
+  wire [1:0]   _GEN_2044 = _GEN_2035[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2045 = _GEN_2035[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2046 = _GEN_2035[1] ? _GEN_2038 : _GEN_2037;
+  wire [2:0]   _GEN_2047 = _GEN_2035[1] ? _GEN_2036 : _GEN_2039;
+  wire [5:0]   _GEN_2048 = conv_i4658_4_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2049 = _GEN_2048[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2050 = _GEN_2048[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2051 = _GEN_2048[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2052 = _GEN_2048[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2053 = {1'h0, _GEN_2048[1:0]};
+  wire [2:0]   _GEN_2054 = {1'h1, _GEN_2048[1:0]};
+  wire [2:0]   _GEN_2055 = _GEN_2048[1] ? _GEN_2050 : _GEN_2049;
+  wire [2:0]   _GEN_2056 = _GEN_2048[1] ? _GEN_2052 : _GEN_2051;
+  wire [1:0]   _GEN_2057 = _GEN_2048[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2058 = _GEN_2048[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2059 = _GEN_2048[1] ? _GEN_2051 : _GEN_2050;
+  wire [2:0]   _GEN_2060 = _GEN_2048[1] ? _GEN_2049 : _GEN_2052;
+  wire [5:0]   _GEN_2061 = conv_i4658_5_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2062 = _GEN_2061[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2063 = _GEN_2061[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2064 = _GEN_2061[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2065 = _GEN_2061[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2066 = {1'h0, _GEN_2061[1:0]};
+  wire [2:0]   _GEN_2067 = {1'h1, _GEN_2061[1:0]};
+  wire [2:0]   _GEN_2068 = _GEN_2061[1] ? _GEN_2063 : _GEN_2062;
+  wire [2:0]   _GEN_2069 = _GEN_2061[1] ? _GEN_2065 : _GEN_2064;
+  wire [1:0]   _GEN_2070 = _GEN_2061[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2071 = _GEN_2061[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2072 = _GEN_2061[1] ? _GEN_2064 : _GEN_2063;
+  wire [2:0]   _GEN_2073 = _GEN_2061[1] ? _GEN_2062 : _GEN_2065;
+  wire [5:0]   _GEN_2074 = conv_i4658_6_11_r4s1 | _GEN_1995;
+  wire [2:0]   _GEN_2075 = _GEN_2074[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2076 = _GEN_2074[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2077 = _GEN_2074[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2078 = _GEN_2074[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2079 = {1'h0, _GEN_2074[1:0]};
+  wire [2:0]   _GEN_2080 = {1'h1, _GEN_2074[1:0]};
+  wire [2:0]   _GEN_2081 = _GEN_2074[1] ? _GEN_2076 : _GEN_2075;
+  wire [2:0]   _GEN_2082 = _GEN_2074[1] ? _GEN_2078 : _GEN_2077;
+  wire [1:0]   _GEN_2083 = _GEN_2074[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2084 = _GEN_2074[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2085 = _GEN_2074[1] ? _GEN_2077 : _GEN_2076;
+  wire [2:0]   _GEN_2086 = _GEN_2074[1] ? _GEN_2075 : _GEN_2078;
+  wire [5:0]   _GEN_2087 = {3'h0, lanes_sroa_194_0_r4};
+  wire [5:0]   _GEN_2088 = conv_i4658_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2089 = _GEN_2088[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2090 = _GEN_2088[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2091 = _GEN_2088[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2092 = _GEN_2088[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2093 = {1'h0, _GEN_2088[1:0]};
+  wire [2:0]   _GEN_2094 = {1'h1, _GEN_2088[1:0]};
+  wire [2:0]   _GEN_2095 = _GEN_2088[1] ? _GEN_2090 : _GEN_2089;
+  wire [2:0]   _GEN_2096 = _GEN_2088[1] ? _GEN_2092 : _GEN_2091;
+  wire [1:0]   _GEN_2097 = _GEN_2088[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2098 = _GEN_2088[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2099 = _GEN_2088[1] ? _GEN_2091 : _GEN_2090;
+  wire [2:0]   _GEN_2100 = _GEN_2088[1] ? _GEN_2089 : _GEN_2092;
+  wire [5:0]   _GEN_2101 = conv_i4658_1_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2102 = _GEN_2101[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2103 = _GEN_2101[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2104 = _GEN_2101[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2105 = _GEN_2101[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2106 = {1'h0, _GEN_2101[1:0]};
+  wire [2:0]   _GEN_2107 = {1'h1, _GEN_2101[1:0]};
+  wire [2:0]   _GEN_2108 = _GEN_2101[1] ? _GEN_2103 : _GEN_2102;
+  wire [2:0]   _GEN_2109 = _GEN_2101[1] ? _GEN_2105 : _GEN_2104;
+  wire [1:0]   _GEN_2110 = _GEN_2101[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2111 = _GEN_2101[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2112 = _GEN_2101[1] ? _GEN_2104 : _GEN_2103;
+  wire [2:0]   _GEN_2113 = _GEN_2101[1] ? _GEN_2102 : _GEN_2105;
+  wire [5:0]   _GEN_2114 = conv_i4658_2_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2115 = _GEN_2114[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2116 = _GEN_2114[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2117 = _GEN_2114[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2118 = _GEN_2114[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2119 = {1'h0, _GEN_2114[1:0]};
+  wire [2:0]   _GEN_2120 = {1'h1, _GEN_2114[1:0]};
+  wire [2:0]   _GEN_2121 = _GEN_2114[1] ? _GEN_2116 : _GEN_2115;
+  wire [2:0]   _GEN_2122 = _GEN_2114[1] ? _GEN_2118 : _GEN_2117;
+  wire [1:0]   _GEN_2123 = _GEN_2114[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2124 = _GEN_2114[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2125 = _GEN_2114[1] ? _GEN_2117 : _GEN_2116;
+  wire [2:0]   _GEN_2126 = _GEN_2114[1] ? _GEN_2115 : _GEN_2118;
+  wire [5:0]   _GEN_2127 = conv_i4658_3_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2128 = _GEN_2127[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2129 = _GEN_2127[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2130 = _GEN_2127[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2131 = _GEN_2127[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2132 = {1'h0, _GEN_2127[1:0]};
+  wire [2:0]   _GEN_2133 = {1'h1, _GEN_2127[1:0]};
+  wire [2:0]   _GEN_2134 = _GEN_2127[1] ? _GEN_2129 : _GEN_2128;
+  wire [2:0]   _GEN_2135 = _GEN_2127[1] ? _GEN_2131 : _GEN_2130;
+  wire [1:0]   _GEN_2136 = _GEN_2127[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2137 = _GEN_2127[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2138 = _GEN_2127[1] ? _GEN_2130 : _GEN_2129;
+  wire [2:0]   _GEN_2139 = _GEN_2127[1] ? _GEN_2128 : _GEN_2131;
+  wire [5:0]   _GEN_2140 = conv_i4658_4_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2141 = _GEN_2140[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2142 = _GEN_2140[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2143 = _GEN_2140[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2144 = _GEN_2140[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2145 = {1'h0, _GEN_2140[1:0]};
+  wire [2:0]   _GEN_2146 = {1'h1, _GEN_2140[1:0]};
+  wire [2:0]   _GEN_2147 = _GEN_2140[1] ? _GEN_2142 : _GEN_2141;
+  wire [2:0]   _GEN_2148 = _GEN_2140[1] ? _GEN_2144 : _GEN_2143;
+  wire [1:0]   _GEN_2149 = _GEN_2140[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2150 = _GEN_2140[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2151 = _GEN_2140[1] ? _GEN_2143 : _GEN_2142;
+  wire [2:0]   _GEN_2152 = _GEN_2140[1] ? _GEN_2141 : _GEN_2144;
+  wire [5:0]   _GEN_2153 = conv_i4658_5_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2154 = _GEN_2153[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2155 = _GEN_2153[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2156 = _GEN_2153[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2157 = _GEN_2153[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2158 = {1'h0, _GEN_2153[1:0]};
+  wire [2:0]   _GEN_2159 = {1'h1, _GEN_2153[1:0]};
+  wire [2:0]   _GEN_2160 = _GEN_2153[1] ? _GEN_2155 : _GEN_2154;
+  wire [2:0]   _GEN_2161 = _GEN_2153[1] ? _GEN_2157 : _GEN_2156;
+  wire [1:0]   _GEN_2162 = _GEN_2153[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2163 = _GEN_2153[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2164 = _GEN_2153[1] ? _GEN_2156 : _GEN_2155;
+  wire [2:0]   _GEN_2165 = _GEN_2153[1] ? _GEN_2154 : _GEN_2157;
+  wire [5:0]   _GEN_2166 = conv_i4658_6_10_r4s1 | _GEN_2087;
+  wire [2:0]   _GEN_2167 = _GEN_2166[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2168 = _GEN_2166[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2169 = _GEN_2166[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2170 = _GEN_2166[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2171 = {1'h0, _GEN_2166[1:0]};
+  wire [2:0]   _GEN_2172 = {1'h1, _GEN_2166[1:0]};
+  wire [2:0]   _GEN_2173 = _GEN_2166[1] ? _GEN_2168 : _GEN_2167;
+  wire [2:0]   _GEN_2174 = _GEN_2166[1] ? _GEN_2170 : _GEN_2169;
+  wire [1:0]   _GEN_2175 = _GEN_2166[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2176 = _GEN_2166[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2177 = _GEN_2166[1] ? _GEN_2169 : _GEN_2168;
+  wire [2:0]   _GEN_2178 = _GEN_2166[1] ? _GEN_2167 : _GEN_2170;
+  wire [5:0]   _GEN_2179 = {3'h0, lanes_sroa_176_0_r4};
+  wire [5:0]   _GEN_2180 = conv_i4658_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2181 = _GEN_2180[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2182 = _GEN_2180[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2183 = _GEN_2180[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2184 = _GEN_2180[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2185 = {1'h0, _GEN_2180[1:0]};
+  wire [2:0]   _GEN_2186 = {1'h1, _GEN_2180[1:0]};
+  wire [2:0]   _GEN_2187 = _GEN_2180[1] ? _GEN_2182 : _GEN_2181;
+  wire [2:0]   _GEN_2188 = _GEN_2180[1] ? _GEN_2184 : _GEN_2183;
+  wire [1:0]   _GEN_2189 = _GEN_2180[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2190 = _GEN_2180[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2191 = _GEN_2180[1] ? _GEN_2183 : _GEN_2182;
+  wire [2:0]   _GEN_2192 = _GEN_2180[1] ? _GEN_2181 : _GEN_2184;
+  wire [5:0]   _GEN_2193 = conv_i4658_1_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2194 = _GEN_2193[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2195 = _GEN_2193[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2196 = _GEN_2193[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2197 = _GEN_2193[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2198 = {1'h0, _GEN_2193[1:0]};
+  wire [2:0]   _GEN_2199 = {1'h1, _GEN_2193[1:0]};
+  wire [2:0]   _GEN_2200 = _GEN_2193[1] ? _GEN_2195 : _GEN_2194;
+  wire [2:0]   _GEN_2201 = _GEN_2193[1] ? _GEN_2197 : _GEN_2196;
+  wire [1:0]   _GEN_2202 = _GEN_2193[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2203 = _GEN_2193[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2204 = _GEN_2193[1] ? _GEN_2196 : _GEN_2195;
+  wire [2:0]   _GEN_2205 = _GEN_2193[1] ? _GEN_2194 : _GEN_2197;
+  wire [5:0]   _GEN_2206 = conv_i4658_2_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2207 = _GEN_2206[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2208 = _GEN_2206[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2209 = _GEN_2206[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2210 = _GEN_2206[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2211 = {1'h0, _GEN_2206[1:0]};
+  wire [2:0]   _GEN_2212 = {1'h1, _GEN_2206[1:0]};
+  wire [2:0]   _GEN_2213 = _GEN_2206[1] ? _GEN_2208 : _GEN_2207;
+  wire [2:0]   _GEN_2214 = _GEN_2206[1] ? _GEN_2210 : _GEN_2209;
+  wire [1:0]   _GEN_2215 = _GEN_2206[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2216 = _GEN_2206[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2217 = _GEN_2206[1] ? _GEN_2209 : _GEN_2208;
+  wire [2:0]   _GEN_2218 = _GEN_2206[1] ? _GEN_2207 : _GEN_2210;
+  wire [5:0]   _GEN_2219 = conv_i4658_3_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2220 = _GEN_2219[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2221 = _GEN_2219[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2222 = _GEN_2219[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2223 = _GEN_2219[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2224 = {1'h0, _GEN_2219[1:0]};
+  wire [2:0]   _GEN_2225 = {1'h1, _GEN_2219[1:0]};
+  wire [2:0]   _GEN_2226 = _GEN_2219[1] ? _GEN_2221 : _GEN_2220;
+  wire [2:0]   _GEN_2227 = _GEN_2219[1] ? _GEN_2223 : _GEN_2222;
+  wire [1:0]   _GEN_2228 = _GEN_2219[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2229 = _GEN_2219[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2230 = _GEN_2219[1] ? _GEN_2222 : _GEN_2221;
+  wire [2:0]   _GEN_2231 = _GEN_2219[1] ? _GEN_2220 : _GEN_2223;
+  wire [5:0]   _GEN_2232 = conv_i4658_4_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2233 = _GEN_2232[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2234 = _GEN_2232[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2235 = _GEN_2232[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2236 = _GEN_2232[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2237 = {1'h0, _GEN_2232[1:0]};
+  wire [2:0]   _GEN_2238 = {1'h1, _GEN_2232[1:0]};
+  wire [2:0]   _GEN_2239 = _GEN_2232[1] ? _GEN_2234 : _GEN_2233;
+  wire [2:0]   _GEN_2240 = _GEN_2232[1] ? _GEN_2236 : _GEN_2235;
+  wire [1:0]   _GEN_2241 = _GEN_2232[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2242 = _GEN_2232[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2243 = _GEN_2232[1] ? _GEN_2235 : _GEN_2234;
+  wire [2:0]   _GEN_2244 = _GEN_2232[1] ? _GEN_2233 : _GEN_2236;
+  wire [5:0]   _GEN_2245 = conv_i4658_5_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2246 = _GEN_2245[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2247 = _GEN_2245[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2248 = _GEN_2245[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2249 = _GEN_2245[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2250 = {1'h0, _GEN_2245[1:0]};
+  wire [2:0]   _GEN_2251 = {1'h1, _GEN_2245[1:0]};
+  wire [2:0]   _GEN_2252 = _GEN_2245[1] ? _GEN_2247 : _GEN_2246;
+  wire [2:0]   _GEN_2253 = _GEN_2245[1] ? _GEN_2249 : _GEN_2248;
+  wire [1:0]   _GEN_2254 = _GEN_2245[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2255 = _GEN_2245[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2256 = _GEN_2245[1] ? _GEN_2248 : _GEN_2247;
+  wire [2:0]   _GEN_2257 = _GEN_2245[1] ? _GEN_2246 : _GEN_2249;
+  wire [5:0]   _GEN_2258 = conv_i4658_6_9_r4s1 | _GEN_2179;
+  wire [2:0]   _GEN_2259 = _GEN_2258[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2260 = _GEN_2258[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2261 = _GEN_2258[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2262 = _GEN_2258[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2263 = {1'h0, _GEN_2258[1:0]};
+  wire [2:0]   _GEN_2264 = {1'h1, _GEN_2258[1:0]};
+  wire [2:0]   _GEN_2265 = _GEN_2258[1] ? _GEN_2260 : _GEN_2259;
+  wire [2:0]   _GEN_2266 = _GEN_2258[1] ? _GEN_2262 : _GEN_2261;
+  wire [1:0]   _GEN_2267 = _GEN_2258[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2268 = _GEN_2258[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2269 = _GEN_2258[1] ? _GEN_2261 : _GEN_2260;
+  wire [2:0]   _GEN_2270 = _GEN_2258[1] ? _GEN_2259 : _GEN_2262;
+  wire [5:0]   _GEN_2271 = {3'h0, lanes_sroa_158_0_r4};
+  wire [5:0]   _GEN_2272 = conv_i4658_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2273 = _GEN_2272[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2274 = _GEN_2272[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2275 = _GEN_2272[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2276 = _GEN_2272[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2277 = {1'h0, _GEN_2272[1:0]};
+  wire [2:0]   _GEN_2278 = {1'h1, _GEN_2272[1:0]};
+  wire [2:0]   _GEN_2279 = _GEN_2272[1] ? _GEN_2274 : _GEN_2273;
+  wire [2:0]   _GEN_2280 = _GEN_2272[1] ? _GEN_2276 : _GEN_2275;
+  wire [1:0]   _GEN_2281 = _GEN_2272[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2282 = _GEN_2272[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2283 = _GEN_2272[1] ? _GEN_2275 : _GEN_2274;
+  wire [2:0]   _GEN_2284 = _GEN_2272[1] ? _GEN_2273 : _GEN_2276;
+  wire [5:0]   _GEN_2285 = conv_i4658_1_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2286 = _GEN_2285[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2287 = _GEN_2285[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2288 = _GEN_2285[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2289 = _GEN_2285[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2290 = {1'h0, _GEN_2285[1:0]};
+  wire [2:0]   _GEN_2291 = {1'h1, _GEN_2285[1:0]};
+  wire [2:0]   _GEN_2292 = _GEN_2285[1] ? _GEN_2287 : _GEN_2286;
+  wire [2:0]   _GEN_2293 = _GEN_2285[1] ? _GEN_2289 : _GEN_2288;
+  wire [1:0]   _GEN_2294 = _GEN_2285[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2295 = _GEN_2285[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2296 = _GEN_2285[1] ? _GEN_2288 : _GEN_2287;
+  wire [2:0]   _GEN_2297 = _GEN_2285[1] ? _GEN_2286 : _GEN_2289;
+  wire [5:0]   _GEN_2298 = conv_i4658_2_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2299 = _GEN_2298[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2300 = _GEN_2298[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2301 = _GEN_2298[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2302 = _GEN_2298[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2303 = {1'h0, _GEN_2298[1:0]};
+  wire [2:0]   _GEN_2304 = {1'h1, _GEN_2298[1:0]};
+  wire [2:0]   _GEN_2305 = _GEN_2298[1] ? _GEN_2300 : _GEN_2299;
+  wire [2:0]   _GEN_2306 = _GEN_2298[1] ? _GEN_2302 : _GEN_2301;
+  wire [1:0]   _GEN_2307 = _GEN_2298[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2308 = _GEN_2298[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2309 = _GEN_2298[1] ? _GEN_2301 : _GEN_2300;
+  wire [2:0]   _GEN_2310 = _GEN_2298[1] ? _GEN_2299 : _GEN_2302;
+  wire [5:0]   _GEN_2311 = conv_i4658_3_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2312 = _GEN_2311[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2313 = _GEN_2311[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2314 = _GEN_2311[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2315 = _GEN_2311[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2316 = {1'h0, _GEN_2311[1:0]};
+  wire [2:0]   _GEN_2317 = {1'h1, _GEN_2311[1:0]};
+  wire [2:0]   _GEN_2318 = _GEN_2311[1] ? _GEN_2313 : _GEN_2312;
+  wire [2:0]   _GEN_2319 = _GEN_2311[1] ? _GEN_2315 : _GEN_2314;
+  wire [1:0]   _GEN_2320 = _GEN_2311[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2321 = _GEN_2311[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2322 = _GEN_2311[1] ? _GEN_2314 : _GEN_2313;
+  wire [2:0]   _GEN_2323 = _GEN_2311[1] ? _GEN_2312 : _GEN_2315;
+  wire [5:0]   _GEN_2324 = conv_i4658_4_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2325 = _GEN_2324[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2326 = _GEN_2324[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2327 = _GEN_2324[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2328 = _GEN_2324[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2329 = {1'h0, _GEN_2324[1:0]};
+  wire [2:0]   _GEN_2330 = {1'h1, _GEN_2324[1:0]};
+  wire [2:0]   _GEN_2331 = _GEN_2324[1] ? _GEN_2326 : _GEN_2325;
+  wire [2:0]   _GEN_2332 = _GEN_2324[1] ? _GEN_2328 : _GEN_2327;
+  wire [1:0]   _GEN_2333 = _GEN_2324[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2334 = _GEN_2324[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2335 = _GEN_2324[1] ? _GEN_2327 : _GEN_2326;
+  wire [2:0]   _GEN_2336 = _GEN_2324[1] ? _GEN_2325 : _GEN_2328;
+  wire [5:0]   _GEN_2337 = conv_i4658_5_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2338 = _GEN_2337[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2339 = _GEN_2337[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2340 = _GEN_2337[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2341 = _GEN_2337[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2342 = {1'h0, _GEN_2337[1:0]};
+  wire [2:0]   _GEN_2343 = {1'h1, _GEN_2337[1:0]};
+  wire [2:0]   _GEN_2344 = _GEN_2337[1] ? _GEN_2339 : _GEN_2338;
+  wire [2:0]   _GEN_2345 = _GEN_2337[1] ? _GEN_2341 : _GEN_2340;
+  wire [1:0]   _GEN_2346 = _GEN_2337[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2347 = _GEN_2337[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2348 = _GEN_2337[1] ? _GEN_2340 : _GEN_2339;
+  wire [2:0]   _GEN_2349 = _GEN_2337[1] ? _GEN_2338 : _GEN_2341;
+  wire [5:0]   _GEN_2350 = conv_i4658_6_8_r4s1 | _GEN_2271;
+  wire [2:0]   _GEN_2351 = _GEN_2350[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2352 = _GEN_2350[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2353 = _GEN_2350[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2354 = _GEN_2350[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2355 = {1'h0, _GEN_2350[1:0]};
+  wire [2:0]   _GEN_2356 = {1'h1, _GEN_2350[1:0]};
+  wire [2:0]   _GEN_2357 = _GEN_2350[1] ? _GEN_2352 : _GEN_2351;
+  wire [2:0]   _GEN_2358 = _GEN_2350[1] ? _GEN_2354 : _GEN_2353;
+  wire [1:0]   _GEN_2359 = _GEN_2350[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2360 = _GEN_2350[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2361 = _GEN_2350[1] ? _GEN_2353 : _GEN_2352;
+  wire [2:0]   _GEN_2362 = _GEN_2350[1] ? _GEN_2351 : _GEN_2354;
+  wire [5:0]   _GEN_2363 = {3'h0, lanes_sroa_140_0_r4};
+  wire [5:0]   _GEN_2364 = conv_i4658_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2365 = _GEN_2364[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2366 = _GEN_2364[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2367 = _GEN_2364[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2368 = _GEN_2364[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2369 = {1'h0, _GEN_2364[1:0]};
+  wire [2:0]   _GEN_2370 = {1'h1, _GEN_2364[1:0]};
+  wire [2:0]   _GEN_2371 = _GEN_2364[1] ? _GEN_2366 : _GEN_2365;
+  wire [2:0]   _GEN_2372 = _GEN_2364[1] ? _GEN_2368 : _GEN_2367;
+  wire [1:0]   _GEN_2373 = _GEN_2364[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2374 = _GEN_2364[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2375 = _GEN_2364[1] ? _GEN_2367 : _GEN_2366;
+  wire [2:0]   _GEN_2376 = _GEN_2364[1] ? _GEN_2365 : _GEN_2368;
+  wire [5:0]   _GEN_2377 = conv_i4658_1_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2378 = _GEN_2377[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2379 = _GEN_2377[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2380 = _GEN_2377[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2381 = _GEN_2377[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2382 = {1'h0, _GEN_2377[1:0]};
+  wire [2:0]   _GEN_2383 = {1'h1, _GEN_2377[1:0]};
+  wire [2:0]   _GEN_2384 = _GEN_2377[1] ? _GEN_2379 : _GEN_2378;
+  wire [2:0]   _GEN_2385 = _GEN_2377[1] ? _GEN_2381 : _GEN_2380;
+  wire [1:0]   _GEN_2386 = _GEN_2377[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2387 = _GEN_2377[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2388 = _GEN_2377[1] ? _GEN_2380 : _GEN_2379;
+  wire [2:0]   _GEN_2389 = _GEN_2377[1] ? _GEN_2378 : _GEN_2381;
+  wire [5:0]   _GEN_2390 = conv_i4658_2_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2391 = _GEN_2390[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2392 = _GEN_2390[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2393 = _GEN_2390[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2394 = _GEN_2390[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2395 = {1'h0, _GEN_2390[1:0]};
+  wire [2:0]   _GEN_2396 = {1'h1, _GEN_2390[1:0]};
+  wire [2:0]   _GEN_2397 = _GEN_2390[1] ? _GEN_2392 : _GEN_2391;
+  wire [2:0]   _GEN_2398 = _GEN_2390[1] ? _GEN_2394 : _GEN_2393;
+  wire [1:0]   _GEN_2399 = _GEN_2390[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2400 = _GEN_2390[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2401 = _GEN_2390[1] ? _GEN_2393 : _GEN_2392;
+  wire [2:0]   _GEN_2402 = _GEN_2390[1] ? _GEN_2391 : _GEN_2394;
+  wire [5:0]   _GEN_2403 = conv_i4658_3_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2404 = _GEN_2403[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2405 = _GEN_2403[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2406 = _GEN_2403[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2407 = _GEN_2403[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2408 = {1'h0, _GEN_2403[1:0]};
+  wire [2:0]   _GEN_2409 = {1'h1, _GEN_2403[1:0]};
+  wire [2:0]   _GEN_2410 = _GEN_2403[1] ? _GEN_2405 : _GEN_2404;
+  wire [2:0]   _GEN_2411 = _GEN_2403[1] ? _GEN_2407 : _GEN_2406;
+  wire [1:0]   _GEN_2412 = _GEN_2403[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2413 = _GEN_2403[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2414 = _GEN_2403[1] ? _GEN_2406 : _GEN_2405;
+  wire [2:0]   _GEN_2415 = _GEN_2403[1] ? _GEN_2404 : _GEN_2407;
+  wire [5:0]   _GEN_2416 = conv_i4658_4_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2417 = _GEN_2416[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2418 = _GEN_2416[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2419 = _GEN_2416[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2420 = _GEN_2416[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2421 = {1'h0, _GEN_2416[1:0]};
+  wire [2:0]   _GEN_2422 = {1'h1, _GEN_2416[1:0]};
+  wire [2:0]   _GEN_2423 = _GEN_2416[1] ? _GEN_2418 : _GEN_2417;
+  wire [2:0]   _GEN_2424 = _GEN_2416[1] ? _GEN_2420 : _GEN_2419;
+  wire [1:0]   _GEN_2425 = _GEN_2416[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2426 = _GEN_2416[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2427 = _GEN_2416[1] ? _GEN_2419 : _GEN_2418;
+  wire [2:0]   _GEN_2428 = _GEN_2416[1] ? _GEN_2417 : _GEN_2420;
+  wire [5:0]   _GEN_2429 = conv_i4658_5_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2430 = _GEN_2429[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2431 = _GEN_2429[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2432 = _GEN_2429[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2433 = _GEN_2429[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2434 = {1'h0, _GEN_2429[1:0]};
+  wire [2:0]   _GEN_2435 = {1'h1, _GEN_2429[1:0]};
+  wire [2:0]   _GEN_2436 = _GEN_2429[1] ? _GEN_2431 : _GEN_2430;
+  wire [2:0]   _GEN_2437 = _GEN_2429[1] ? _GEN_2433 : _GEN_2432;
+  wire [1:0]   _GEN_2438 = _GEN_2429[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2439 = _GEN_2429[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2440 = _GEN_2429[1] ? _GEN_2432 : _GEN_2431;
+  wire [2:0]   _GEN_2441 = _GEN_2429[1] ? _GEN_2430 : _GEN_2433;
+  wire [5:0]   _GEN_2442 = conv_i4658_6_7_r4s1 | _GEN_2363;
+  wire [2:0]   _GEN_2443 = _GEN_2442[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2444 = _GEN_2442[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2445 = _GEN_2442[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2446 = _GEN_2442[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2447 = {1'h0, _GEN_2442[1:0]};
+  wire [2:0]   _GEN_2448 = {1'h1, _GEN_2442[1:0]};
+  wire [2:0]   _GEN_2449 = _GEN_2442[1] ? _GEN_2444 : _GEN_2443;
+  wire [2:0]   _GEN_2450 = _GEN_2442[1] ? _GEN_2446 : _GEN_2445;
+  wire [1:0]   _GEN_2451 = _GEN_2442[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2452 = _GEN_2442[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2453 = _GEN_2442[1] ? _GEN_2445 : _GEN_2444;
+  wire [2:0]   _GEN_2454 = _GEN_2442[1] ? _GEN_2443 : _GEN_2446;
+  wire [5:0]   _GEN_2455 = {3'h0, lanes_sroa_122_0_r4};
+  wire [5:0]   _GEN_2456 = conv_i4658_6259_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2457 = _GEN_2456[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2458 = _GEN_2456[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2459 = _GEN_2456[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2460 = _GEN_2456[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2461 = {1'h0, _GEN_2456[1:0]};
+  wire [2:0]   _GEN_2462 = {1'h1, _GEN_2456[1:0]};
+  wire [2:0]   _GEN_2463 = _GEN_2456[1] ? _GEN_2458 : _GEN_2457;
+  wire [2:0]   _GEN_2464 = _GEN_2456[1] ? _GEN_2460 : _GEN_2459;
+  wire [1:0]   _GEN_2465 = _GEN_2456[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2466 = _GEN_2456[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2467 = _GEN_2456[1] ? _GEN_2459 : _GEN_2458;
+  wire [2:0]   _GEN_2468 = _GEN_2456[1] ? _GEN_2457 : _GEN_2460;
+  wire [5:0]   _GEN_2469 = conv_i4658_1_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2470 = _GEN_2469[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2471 = _GEN_2469[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2472 = _GEN_2469[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2473 = _GEN_2469[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2474 = {1'h0, _GEN_2469[1:0]};
+  wire [2:0]   _GEN_2475 = {1'h1, _GEN_2469[1:0]};
+  wire [2:0]   _GEN_2476 = _GEN_2469[1] ? _GEN_2471 : _GEN_2470;
+  wire [2:0]   _GEN_2477 = _GEN_2469[1] ? _GEN_2473 : _GEN_2472;
+  wire [1:0]   _GEN_2478 = _GEN_2469[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2479 = _GEN_2469[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2480 = _GEN_2469[1] ? _GEN_2472 : _GEN_2471;
+  wire [2:0]   _GEN_2481 = _GEN_2469[1] ? _GEN_2470 : _GEN_2473;
+  wire [5:0]   _GEN_2482 = conv_i4658_2_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2483 = _GEN_2482[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2484 = _GEN_2482[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2485 = _GEN_2482[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2486 = _GEN_2482[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2487 = {1'h0, _GEN_2482[1:0]};
+  wire [2:0]   _GEN_2488 = {1'h1, _GEN_2482[1:0]};
+  wire [2:0]   _GEN_2489 = _GEN_2482[1] ? _GEN_2484 : _GEN_2483;
+  wire [2:0]   _GEN_2490 = _GEN_2482[1] ? _GEN_2486 : _GEN_2485;
+  wire [1:0]   _GEN_2491 = _GEN_2482[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2492 = _GEN_2482[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2493 = _GEN_2482[1] ? _GEN_2485 : _GEN_2484;
+  wire [2:0]   _GEN_2494 = _GEN_2482[1] ? _GEN_2483 : _GEN_2486;
+  wire [5:0]   _GEN_2495 = conv_i4658_3_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2496 = _GEN_2495[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2497 = _GEN_2495[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2498 = _GEN_2495[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2499 = _GEN_2495[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2500 = {1'h0, _GEN_2495[1:0]};
+  wire [2:0]   _GEN_2501 = {1'h1, _GEN_2495[1:0]};
+  wire [2:0]   _GEN_2502 = _GEN_2495[1] ? _GEN_2497 : _GEN_2496;
+  wire [2:0]   _GEN_2503 = _GEN_2495[1] ? _GEN_2499 : _GEN_2498;
+  wire [1:0]   _GEN_2504 = _GEN_2495[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2505 = _GEN_2495[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2506 = _GEN_2495[1] ? _GEN_2498 : _GEN_2497;
+  wire [2:0]   _GEN_2507 = _GEN_2495[1] ? _GEN_2496 : _GEN_2499;
+  wire [5:0]   _GEN_2508 = conv_i4658_4_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2509 = _GEN_2508[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2510 = _GEN_2508[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2511 = _GEN_2508[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2512 = _GEN_2508[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2513 = {1'h0, _GEN_2508[1:0]};
+  wire [2:0]   _GEN_2514 = {1'h1, _GEN_2508[1:0]};
+  wire [2:0]   _GEN_2515 = _GEN_2508[1] ? _GEN_2510 : _GEN_2509;
+  wire [2:0]   _GEN_2516 = _GEN_2508[1] ? _GEN_2512 : _GEN_2511;
+  wire [1:0]   _GEN_2517 = _GEN_2508[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2518 = _GEN_2508[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2519 = _GEN_2508[1] ? _GEN_2511 : _GEN_2510;
+  wire [2:0]   _GEN_2520 = _GEN_2508[1] ? _GEN_2509 : _GEN_2512;
+  wire [5:0]   _GEN_2521 = conv_i4658_5_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2522 = _GEN_2521[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2523 = _GEN_2521[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2524 = _GEN_2521[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2525 = _GEN_2521[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2526 = {1'h0, _GEN_2521[1:0]};
+  wire [2:0]   _GEN_2527 = {1'h1, _GEN_2521[1:0]};
+  wire [2:0]   _GEN_2528 = _GEN_2521[1] ? _GEN_2523 : _GEN_2522;
+  wire [2:0]   _GEN_2529 = _GEN_2521[1] ? _GEN_2525 : _GEN_2524;
+  wire [1:0]   _GEN_2530 = _GEN_2521[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2531 = _GEN_2521[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2532 = _GEN_2521[1] ? _GEN_2524 : _GEN_2523;
+  wire [2:0]   _GEN_2533 = _GEN_2521[1] ? _GEN_2522 : _GEN_2525;
+  wire [5:0]   _GEN_2534 = conv_i4658_6_6_r4s1 | _GEN_2455;
+  wire [2:0]   _GEN_2535 = _GEN_2534[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2536 = _GEN_2534[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2537 = _GEN_2534[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2538 = _GEN_2534[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2539 = {1'h0, _GEN_2534[1:0]};
+  wire [2:0]   _GEN_2540 = {1'h1, _GEN_2534[1:0]};
+  wire [2:0]   _GEN_2541 = _GEN_2534[1] ? _GEN_2536 : _GEN_2535;
+  wire [2:0]   _GEN_2542 = _GEN_2534[1] ? _GEN_2538 : _GEN_2537;
+  wire [1:0]   _GEN_2543 = _GEN_2534[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2544 = _GEN_2534[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2545 = _GEN_2534[1] ? _GEN_2537 : _GEN_2536;
+  wire [2:0]   _GEN_2546 = _GEN_2534[1] ? _GEN_2535 : _GEN_2538;
+  wire [5:0]   _GEN_2547 = {3'h0, lanes_sroa_104_0_r4};
+  wire [5:0]   _GEN_2548 = conv_i4658_5254_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2549 = _GEN_2548[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2550 = _GEN_2548[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2551 = _GEN_2548[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2552 = _GEN_2548[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2553 = {1'h0, _GEN_2548[1:0]};
+  wire [2:0]   _GEN_2554 = {1'h1, _GEN_2548[1:0]};
+  wire [2:0]   _GEN_2555 = _GEN_2548[1] ? _GEN_2550 : _GEN_2549;
+  wire [2:0]   _GEN_2556 = _GEN_2548[1] ? _GEN_2552 : _GEN_2551;
+  wire [1:0]   _GEN_2557 = _GEN_2548[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2558 = _GEN_2548[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2559 = _GEN_2548[1] ? _GEN_2551 : _GEN_2550;
+  wire [2:0]   _GEN_2560 = _GEN_2548[1] ? _GEN_2549 : _GEN_2552;
+  wire [5:0]   _GEN_2561 = conv_i4658_1_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2562 = _GEN_2561[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2563 = _GEN_2561[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2564 = _GEN_2561[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2565 = _GEN_2561[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2566 = {1'h0, _GEN_2561[1:0]};
+  wire [2:0]   _GEN_2567 = {1'h1, _GEN_2561[1:0]};
+  wire [2:0]   _GEN_2568 = _GEN_2561[1] ? _GEN_2563 : _GEN_2562;
+  wire [2:0]   _GEN_2569 = _GEN_2561[1] ? _GEN_2565 : _GEN_2564;
+  wire [1:0]   _GEN_2570 = _GEN_2561[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2571 = _GEN_2561[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2572 = _GEN_2561[1] ? _GEN_2564 : _GEN_2563;
+  wire [2:0]   _GEN_2573 = _GEN_2561[1] ? _GEN_2562 : _GEN_2565;
+  wire [5:0]   _GEN_2574 = conv_i4658_2_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2575 = _GEN_2574[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2576 = _GEN_2574[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2577 = _GEN_2574[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2578 = _GEN_2574[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2579 = {1'h0, _GEN_2574[1:0]};
+  wire [2:0]   _GEN_2580 = {1'h1, _GEN_2574[1:0]};
+  wire [2:0]   _GEN_2581 = _GEN_2574[1] ? _GEN_2576 : _GEN_2575;
+  wire [2:0]   _GEN_2582 = _GEN_2574[1] ? _GEN_2578 : _GEN_2577;
+  wire [1:0]   _GEN_2583 = _GEN_2574[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2584 = _GEN_2574[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2585 = _GEN_2574[1] ? _GEN_2577 : _GEN_2576;
+  wire [2:0]   _GEN_2586 = _GEN_2574[1] ? _GEN_2575 : _GEN_2578;
+  wire [5:0]   _GEN_2587 = conv_i4658_3_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2588 = _GEN_2587[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2589 = _GEN_2587[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2590 = _GEN_2587[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2591 = _GEN_2587[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2592 = {1'h0, _GEN_2587[1:0]};
+  wire [2:0]   _GEN_2593 = {1'h1, _GEN_2587[1:0]};
+  wire [2:0]   _GEN_2594 = _GEN_2587[1] ? _GEN_2589 : _GEN_2588;
+  wire [2:0]   _GEN_2595 = _GEN_2587[1] ? _GEN_2591 : _GEN_2590;
+  wire [1:0]   _GEN_2596 = _GEN_2587[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2597 = _GEN_2587[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2598 = _GEN_2587[1] ? _GEN_2590 : _GEN_2589;
+  wire [2:0]   _GEN_2599 = _GEN_2587[1] ? _GEN_2588 : _GEN_2591;
+  wire [5:0]   _GEN_2600 = conv_i4658_4_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2601 = _GEN_2600[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2602 = _GEN_2600[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2603 = _GEN_2600[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2604 = _GEN_2600[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2605 = {1'h0, _GEN_2600[1:0]};
+  wire [2:0]   _GEN_2606 = {1'h1, _GEN_2600[1:0]};
+  wire [2:0]   _GEN_2607 = _GEN_2600[1] ? _GEN_2602 : _GEN_2601;
+  wire [2:0]   _GEN_2608 = _GEN_2600[1] ? _GEN_2604 : _GEN_2603;
+  wire [1:0]   _GEN_2609 = _GEN_2600[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2610 = _GEN_2600[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2611 = _GEN_2600[1] ? _GEN_2603 : _GEN_2602;
+  wire [2:0]   _GEN_2612 = _GEN_2600[1] ? _GEN_2601 : _GEN_2604;
+  wire [5:0]   _GEN_2613 = conv_i4658_5_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2614 = _GEN_2613[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2615 = _GEN_2613[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2616 = _GEN_2613[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2617 = _GEN_2613[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2618 = {1'h0, _GEN_2613[1:0]};
+  wire [2:0]   _GEN_2619 = {1'h1, _GEN_2613[1:0]};
+  wire [2:0]   _GEN_2620 = _GEN_2613[1] ? _GEN_2615 : _GEN_2614;
+  wire [2:0]   _GEN_2621 = _GEN_2613[1] ? _GEN_2617 : _GEN_2616;
+  wire [1:0]   _GEN_2622 = _GEN_2613[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2623 = _GEN_2613[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2624 = _GEN_2613[1] ? _GEN_2616 : _GEN_2615;
+  wire [2:0]   _GEN_2625 = _GEN_2613[1] ? _GEN_2614 : _GEN_2617;
+  wire [5:0]   _GEN_2626 = conv_i4658_6_5_r4s1 | _GEN_2547;
+  wire [2:0]   _GEN_2627 = _GEN_2626[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2628 = _GEN_2626[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2629 = _GEN_2626[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2630 = _GEN_2626[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2631 = {1'h0, _GEN_2626[1:0]};
+  wire [2:0]   _GEN_2632 = {1'h1, _GEN_2626[1:0]};
+  wire [2:0]   _GEN_2633 = _GEN_2626[1] ? _GEN_2628 : _GEN_2627;
+  wire [2:0]   _GEN_2634 = _GEN_2626[1] ? _GEN_2630 : _GEN_2629;
+  wire [1:0]   _GEN_2635 = _GEN_2626[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2636 = _GEN_2626[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2637 = _GEN_2626[1] ? _GEN_2629 : _GEN_2628;
+  wire [2:0]   _GEN_2638 = _GEN_2626[1] ? _GEN_2627 : _GEN_2630;
+  wire [5:0]   _GEN_2639 = {3'h0, lanes_sroa_86_0_r4};
+  wire [5:0]   _GEN_2640 = conv_i4658_4249_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2641 = _GEN_2640[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2642 = _GEN_2640[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2643 = _GEN_2640[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2644 = _GEN_2640[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2645 = {1'h0, _GEN_2640[1:0]};
+  wire [2:0]   _GEN_2646 = {1'h1, _GEN_2640[1:0]};
+  wire [2:0]   _GEN_2647 = _GEN_2640[1] ? _GEN_2642 : _GEN_2641;
+  wire [2:0]   _GEN_2648 = _GEN_2640[1] ? _GEN_2644 : _GEN_2643;
+  wire [1:0]   _GEN_2649 = _GEN_2640[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2650 = _GEN_2640[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2651 = _GEN_2640[1] ? _GEN_2643 : _GEN_2642;
+  wire [2:0]   _GEN_2652 = _GEN_2640[1] ? _GEN_2641 : _GEN_2644;
+  wire [5:0]   _GEN_2653 = conv_i4658_1_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2654 = _GEN_2653[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2655 = _GEN_2653[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2656 = _GEN_2653[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2657 = _GEN_2653[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2658 = {1'h0, _GEN_2653[1:0]};
+  wire [2:0]   _GEN_2659 = {1'h1, _GEN_2653[1:0]};
+  wire [2:0]   _GEN_2660 = _GEN_2653[1] ? _GEN_2655 : _GEN_2654;
+  wire [2:0]   _GEN_2661 = _GEN_2653[1] ? _GEN_2657 : _GEN_2656;
+  wire [1:0]   _GEN_2662 = _GEN_2653[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2663 = _GEN_2653[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2664 = _GEN_2653[1] ? _GEN_2656 : _GEN_2655;
+  wire [2:0]   _GEN_2665 = _GEN_2653[1] ? _GEN_2654 : _GEN_2657;
+  wire [5:0]   _GEN_2666 = conv_i4658_2_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2667 = _GEN_2666[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2668 = _GEN_2666[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2669 = _GEN_2666[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2670 = _GEN_2666[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2671 = {1'h0, _GEN_2666[1:0]};
+  wire [2:0]   _GEN_2672 = {1'h1, _GEN_2666[1:0]};
+  wire [2:0]   _GEN_2673 = _GEN_2666[1] ? _GEN_2668 : _GEN_2667;
+  wire [2:0]   _GEN_2674 = _GEN_2666[1] ? _GEN_2670 : _GEN_2669;
+  wire [1:0]   _GEN_2675 = _GEN_2666[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2676 = _GEN_2666[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2677 = _GEN_2666[1] ? _GEN_2669 : _GEN_2668;
+  wire [2:0]   _GEN_2678 = _GEN_2666[1] ? _GEN_2667 : _GEN_2670;
+  wire [5:0]   _GEN_2679 = conv_i4658_3_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2680 = _GEN_2679[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2681 = _GEN_2679[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2682 = _GEN_2679[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2683 = _GEN_2679[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2684 = {1'h0, _GEN_2679[1:0]};
+  wire [2:0]   _GEN_2685 = {1'h1, _GEN_2679[1:0]};
+  wire [2:0]   _GEN_2686 = _GEN_2679[1] ? _GEN_2681 : _GEN_2680;
+  wire [2:0]   _GEN_2687 = _GEN_2679[1] ? _GEN_2683 : _GEN_2682;
+  wire [1:0]   _GEN_2688 = _GEN_2679[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2689 = _GEN_2679[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2690 = _GEN_2679[1] ? _GEN_2682 : _GEN_2681;
+  wire [2:0]   _GEN_2691 = _GEN_2679[1] ? _GEN_2680 : _GEN_2683;
+  wire [5:0]   _GEN_2692 = conv_i4658_4_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2693 = _GEN_2692[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2694 = _GEN_2692[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2695 = _GEN_2692[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2696 = _GEN_2692[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2697 = {1'h0, _GEN_2692[1:0]};
+  wire [2:0]   _GEN_2698 = {1'h1, _GEN_2692[1:0]};
+  wire [2:0]   _GEN_2699 = _GEN_2692[1] ? _GEN_2694 : _GEN_2693;
+  wire [2:0]   _GEN_2700 = _GEN_2692[1] ? _GEN_2696 : _GEN_2695;
+  wire [1:0]   _GEN_2701 = _GEN_2692[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2702 = _GEN_2692[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2703 = _GEN_2692[1] ? _GEN_2695 : _GEN_2694;
+  wire [2:0]   _GEN_2704 = _GEN_2692[1] ? _GEN_2693 : _GEN_2696;
+  wire [5:0]   _GEN_2705 = conv_i4658_5_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2706 = _GEN_2705[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2707 = _GEN_2705[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2708 = _GEN_2705[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2709 = _GEN_2705[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2710 = {1'h0, _GEN_2705[1:0]};
+  wire [2:0]   _GEN_2711 = {1'h1, _GEN_2705[1:0]};
+  wire [2:0]   _GEN_2712 = _GEN_2705[1] ? _GEN_2707 : _GEN_2706;
+  wire [2:0]   _GEN_2713 = _GEN_2705[1] ? _GEN_2709 : _GEN_2708;
+  wire [1:0]   _GEN_2714 = _GEN_2705[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2715 = _GEN_2705[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2716 = _GEN_2705[1] ? _GEN_2708 : _GEN_2707;
+  wire [2:0]   _GEN_2717 = _GEN_2705[1] ? _GEN_2706 : _GEN_2709;
+  wire [5:0]   _GEN_2718 = conv_i4658_6_4_r4s1 | _GEN_2639;
+  wire [2:0]   _GEN_2719 = _GEN_2718[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2720 = _GEN_2718[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2721 = _GEN_2718[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2722 = _GEN_2718[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2723 = {1'h0, _GEN_2718[1:0]};
+  wire [2:0]   _GEN_2724 = {1'h1, _GEN_2718[1:0]};
+  wire [2:0]   _GEN_2725 = _GEN_2718[1] ? _GEN_2720 : _GEN_2719;
+  wire [2:0]   _GEN_2726 = _GEN_2718[1] ? _GEN_2722 : _GEN_2721;
+  wire [1:0]   _GEN_2727 = _GEN_2718[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2728 = _GEN_2718[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2729 = _GEN_2718[1] ? _GEN_2721 : _GEN_2720;
+  wire [2:0]   _GEN_2730 = _GEN_2718[1] ? _GEN_2719 : _GEN_2722;
+  wire [5:0]   _GEN_2731 = {3'h0, lanes_sroa_68_0_r4};
+  wire [5:0]   _GEN_2732 = conv_i4658_3244_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2733 = _GEN_2732[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2734 = _GEN_2732[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2735 = _GEN_2732[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2736 = _GEN_2732[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2737 = {1'h0, _GEN_2732[1:0]};
+  wire [2:0]   _GEN_2738 = {1'h1, _GEN_2732[1:0]};
+  wire [2:0]   _GEN_2739 = _GEN_2732[1] ? _GEN_2734 : _GEN_2733;
+  wire [2:0]   _GEN_2740 = _GEN_2732[1] ? _GEN_2736 : _GEN_2735;
+  wire [1:0]   _GEN_2741 = _GEN_2732[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2742 = _GEN_2732[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2743 = _GEN_2732[1] ? _GEN_2735 : _GEN_2734;
+  wire [2:0]   _GEN_2744 = _GEN_2732[1] ? _GEN_2733 : _GEN_2736;
+  wire [5:0]   _GEN_2745 = conv_i4658_1_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2746 = _GEN_2745[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2747 = _GEN_2745[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2748 = _GEN_2745[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2749 = _GEN_2745[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2750 = {1'h0, _GEN_2745[1:0]};
+  wire [2:0]   _GEN_2751 = {1'h1, _GEN_2745[1:0]};
+  wire [2:0]   _GEN_2752 = _GEN_2745[1] ? _GEN_2747 : _GEN_2746;
+  wire [2:0]   _GEN_2753 = _GEN_2745[1] ? _GEN_2749 : _GEN_2748;
+  wire [1:0]   _GEN_2754 = _GEN_2745[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2755 = _GEN_2745[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2756 = _GEN_2745[1] ? _GEN_2748 : _GEN_2747;
+  wire [2:0]   _GEN_2757 = _GEN_2745[1] ? _GEN_2746 : _GEN_2749;
+  wire [5:0]   _GEN_2758 = conv_i4658_2_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2759 = _GEN_2758[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2760 = _GEN_2758[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2761 = _GEN_2758[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2762 = _GEN_2758[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2763 = {1'h0, _GEN_2758[1:0]};
+  wire [2:0]   _GEN_2764 = {1'h1, _GEN_2758[1:0]};
+  wire [2:0]   _GEN_2765 = _GEN_2758[1] ? _GEN_2760 : _GEN_2759;
+  wire [2:0]   _GEN_2766 = _GEN_2758[1] ? _GEN_2762 : _GEN_2761;
+  wire [1:0]   _GEN_2767 = _GEN_2758[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2768 = _GEN_2758[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2769 = _GEN_2758[1] ? _GEN_2761 : _GEN_2760;
+  wire [2:0]   _GEN_2770 = _GEN_2758[1] ? _GEN_2759 : _GEN_2762;
+  wire [5:0]   _GEN_2771 = conv_i4658_3_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2772 = _GEN_2771[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2773 = _GEN_2771[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2774 = _GEN_2771[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2775 = _GEN_2771[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2776 = {1'h0, _GEN_2771[1:0]};
+  wire [2:0]   _GEN_2777 = {1'h1, _GEN_2771[1:0]};
+  wire [2:0]   _GEN_2778 = _GEN_2771[1] ? _GEN_2773 : _GEN_2772;
+  wire [2:0]   _GEN_2779 = _GEN_2771[1] ? _GEN_2775 : _GEN_2774;
+  wire [1:0]   _GEN_2780 = _GEN_2771[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2781 = _GEN_2771[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2782 = _GEN_2771[1] ? _GEN_2774 : _GEN_2773;
+  wire [2:0]   _GEN_2783 = _GEN_2771[1] ? _GEN_2772 : _GEN_2775;
+  wire [5:0]   _GEN_2784 = conv_i4658_4_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2785 = _GEN_2784[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2786 = _GEN_2784[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2787 = _GEN_2784[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2788 = _GEN_2784[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2789 = {1'h0, _GEN_2784[1:0]};
+  wire [2:0]   _GEN_2790 = {1'h1, _GEN_2784[1:0]};
+  wire [2:0]   _GEN_2791 = _GEN_2784[1] ? _GEN_2786 : _GEN_2785;
+  wire [2:0]   _GEN_2792 = _GEN_2784[1] ? _GEN_2788 : _GEN_2787;
+  wire [1:0]   _GEN_2793 = _GEN_2784[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2794 = _GEN_2784[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2795 = _GEN_2784[1] ? _GEN_2787 : _GEN_2786;
+  wire [2:0]   _GEN_2796 = _GEN_2784[1] ? _GEN_2785 : _GEN_2788;
+  wire [5:0]   _GEN_2797 = conv_i4658_5_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2798 = _GEN_2797[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2799 = _GEN_2797[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2800 = _GEN_2797[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2801 = _GEN_2797[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2802 = {1'h0, _GEN_2797[1:0]};
+  wire [2:0]   _GEN_2803 = {1'h1, _GEN_2797[1:0]};
+  wire [2:0]   _GEN_2804 = _GEN_2797[1] ? _GEN_2799 : _GEN_2798;
+  wire [2:0]   _GEN_2805 = _GEN_2797[1] ? _GEN_2801 : _GEN_2800;
+  wire [1:0]   _GEN_2806 = _GEN_2797[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2807 = _GEN_2797[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2808 = _GEN_2797[1] ? _GEN_2800 : _GEN_2799;
+  wire [2:0]   _GEN_2809 = _GEN_2797[1] ? _GEN_2798 : _GEN_2801;
+  wire [5:0]   _GEN_2810 = conv_i4658_6_3_r4s1 | _GEN_2731;
+  wire [2:0]   _GEN_2811 = _GEN_2810[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2812 = _GEN_2810[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2813 = _GEN_2810[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2814 = _GEN_2810[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2815 = {1'h0, _GEN_2810[1:0]};
+  wire [2:0]   _GEN_2816 = {1'h1, _GEN_2810[1:0]};
+  wire [2:0]   _GEN_2817 = _GEN_2810[1] ? _GEN_2812 : _GEN_2811;
+  wire [2:0]   _GEN_2818 = _GEN_2810[1] ? _GEN_2814 : _GEN_2813;
+  wire [1:0]   _GEN_2819 = _GEN_2810[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2820 = _GEN_2810[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2821 = _GEN_2810[1] ? _GEN_2813 : _GEN_2812;
+  wire [2:0]   _GEN_2822 = _GEN_2810[1] ? _GEN_2811 : _GEN_2814;
+  wire [5:0]   _GEN_2823 = {3'h0, lanes_sroa_50_0_r4};
+  wire [5:0]   _GEN_2824 = conv_i4658_2234_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2825 = _GEN_2824[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2826 = _GEN_2824[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2827 = _GEN_2824[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2828 = _GEN_2824[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2829 = {1'h0, _GEN_2824[1:0]};
+  wire [2:0]   _GEN_2830 = {1'h1, _GEN_2824[1:0]};
+  wire [2:0]   _GEN_2831 = _GEN_2824[1] ? _GEN_2826 : _GEN_2825;
+  wire [2:0]   _GEN_2832 = _GEN_2824[1] ? _GEN_2828 : _GEN_2827;
+  wire [1:0]   _GEN_2833 = _GEN_2824[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2834 = _GEN_2824[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2835 = _GEN_2824[1] ? _GEN_2827 : _GEN_2826;
+  wire [2:0]   _GEN_2836 = _GEN_2824[1] ? _GEN_2825 : _GEN_2828;
+  wire [5:0]   _GEN_2837 = conv_i4658_1_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2838 = _GEN_2837[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2839 = _GEN_2837[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2840 = _GEN_2837[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2841 = _GEN_2837[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2842 = {1'h0, _GEN_2837[1:0]};
+  wire [2:0]   _GEN_2843 = {1'h1, _GEN_2837[1:0]};
+  wire [2:0]   _GEN_2844 = _GEN_2837[1] ? _GEN_2839 : _GEN_2838;
+  wire [2:0]   _GEN_2845 = _GEN_2837[1] ? _GEN_2841 : _GEN_2840;
+  wire [1:0]   _GEN_2846 = _GEN_2837[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2847 = _GEN_2837[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2848 = _GEN_2837[1] ? _GEN_2840 : _GEN_2839;
+  wire [2:0]   _GEN_2849 = _GEN_2837[1] ? _GEN_2838 : _GEN_2841;
+  wire [5:0]   _GEN_2850 = conv_i4658_2_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2851 = _GEN_2850[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2852 = _GEN_2850[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2853 = _GEN_2850[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2854 = _GEN_2850[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2855 = {1'h0, _GEN_2850[1:0]};
+  wire [2:0]   _GEN_2856 = {1'h1, _GEN_2850[1:0]};
+  wire [2:0]   _GEN_2857 = _GEN_2850[1] ? _GEN_2852 : _GEN_2851;
+  wire [2:0]   _GEN_2858 = _GEN_2850[1] ? _GEN_2854 : _GEN_2853;
+  wire [1:0]   _GEN_2859 = _GEN_2850[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2860 = _GEN_2850[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2861 = _GEN_2850[1] ? _GEN_2853 : _GEN_2852;
+  wire [2:0]   _GEN_2862 = _GEN_2850[1] ? _GEN_2851 : _GEN_2854;
+  wire [5:0]   _GEN_2863 = conv_i4658_3_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2864 = _GEN_2863[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2865 = _GEN_2863[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2866 = _GEN_2863[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2867 = _GEN_2863[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2868 = {1'h0, _GEN_2863[1:0]};
+  wire [2:0]   _GEN_2869 = {1'h1, _GEN_2863[1:0]};
+  wire [2:0]   _GEN_2870 = _GEN_2863[1] ? _GEN_2865 : _GEN_2864;
+  wire [2:0]   _GEN_2871 = _GEN_2863[1] ? _GEN_2867 : _GEN_2866;
+  wire [1:0]   _GEN_2872 = _GEN_2863[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2873 = _GEN_2863[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2874 = _GEN_2863[1] ? _GEN_2866 : _GEN_2865;
+  wire [2:0]   _GEN_2875 = _GEN_2863[1] ? _GEN_2864 : _GEN_2867;
+  wire [5:0]   _GEN_2876 = conv_i4658_4_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2877 = _GEN_2876[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2878 = _GEN_2876[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2879 = _GEN_2876[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2880 = _GEN_2876[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2881 = {1'h0, _GEN_2876[1:0]};
+  wire [2:0]   _GEN_2882 = {1'h1, _GEN_2876[1:0]};
+  wire [2:0]   _GEN_2883 = _GEN_2876[1] ? _GEN_2878 : _GEN_2877;
+  wire [2:0]   _GEN_2884 = _GEN_2876[1] ? _GEN_2880 : _GEN_2879;
+  wire [1:0]   _GEN_2885 = _GEN_2876[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2886 = _GEN_2876[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2887 = _GEN_2876[1] ? _GEN_2879 : _GEN_2878;
+  wire [2:0]   _GEN_2888 = _GEN_2876[1] ? _GEN_2877 : _GEN_2880;
+  wire [5:0]   _GEN_2889 = conv_i4658_5_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2890 = _GEN_2889[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2891 = _GEN_2889[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2892 = _GEN_2889[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2893 = _GEN_2889[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2894 = {1'h0, _GEN_2889[1:0]};
+  wire [2:0]   _GEN_2895 = {1'h1, _GEN_2889[1:0]};
+  wire [2:0]   _GEN_2896 = _GEN_2889[1] ? _GEN_2891 : _GEN_2890;
+  wire [2:0]   _GEN_2897 = _GEN_2889[1] ? _GEN_2893 : _GEN_2892;
+  wire [1:0]   _GEN_2898 = _GEN_2889[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2899 = _GEN_2889[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2900 = _GEN_2889[1] ? _GEN_2892 : _GEN_2891;
+  wire [2:0]   _GEN_2901 = _GEN_2889[1] ? _GEN_2890 : _GEN_2893;
+  wire [5:0]   _GEN_2902 = conv_i4658_6_2_r4s1 | _GEN_2823;
+  wire [2:0]   _GEN_2903 = _GEN_2902[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2904 = _GEN_2902[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2905 = _GEN_2902[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2906 = _GEN_2902[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2907 = {1'h0, _GEN_2902[1:0]};
+  wire [2:0]   _GEN_2908 = {1'h1, _GEN_2902[1:0]};
+  wire [2:0]   _GEN_2909 = _GEN_2902[1] ? _GEN_2904 : _GEN_2903;
+  wire [2:0]   _GEN_2910 = _GEN_2902[1] ? _GEN_2906 : _GEN_2905;
+  wire [1:0]   _GEN_2911 = _GEN_2902[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2912 = _GEN_2902[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2913 = _GEN_2902[1] ? _GEN_2905 : _GEN_2904;
+  wire [2:0]   _GEN_2914 = _GEN_2902[1] ? _GEN_2903 : _GEN_2906;
+  wire [5:0]   _GEN_2915 = {3'h0, lanes_sroa_32_0_r4};
+  wire [5:0]   _GEN_2916 = conv_i4658_1220_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2917 = _GEN_2916[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2918 = _GEN_2916[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2919 = _GEN_2916[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2920 = _GEN_2916[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2921 = {1'h0, _GEN_2916[1:0]};
+  wire [2:0]   _GEN_2922 = {1'h1, _GEN_2916[1:0]};
+  wire [2:0]   _GEN_2923 = _GEN_2916[1] ? _GEN_2918 : _GEN_2917;
+  wire [2:0]   _GEN_2924 = _GEN_2916[1] ? _GEN_2920 : _GEN_2919;
+  wire [1:0]   _GEN_2925 = _GEN_2916[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2926 = _GEN_2916[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2927 = _GEN_2916[1] ? _GEN_2919 : _GEN_2918;
+  wire [2:0]   _GEN_2928 = _GEN_2916[1] ? _GEN_2917 : _GEN_2920;
+  wire [5:0]   _GEN_2929 = conv_i4658_1_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2930 = _GEN_2929[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2931 = _GEN_2929[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2932 = _GEN_2929[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2933 = _GEN_2929[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2934 = {1'h0, _GEN_2929[1:0]};
+  wire [2:0]   _GEN_2935 = {1'h1, _GEN_2929[1:0]};
+  wire [2:0]   _GEN_2936 = _GEN_2929[1] ? _GEN_2931 : _GEN_2930;
+  wire [2:0]   _GEN_2937 = _GEN_2929[1] ? _GEN_2933 : _GEN_2932;
+  wire [1:0]   _GEN_2938 = _GEN_2929[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2939 = _GEN_2929[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2940 = _GEN_2929[1] ? _GEN_2932 : _GEN_2931;
+  wire [2:0]   _GEN_2941 = _GEN_2929[1] ? _GEN_2930 : _GEN_2933;
+  wire [5:0]   _GEN_2942 = conv_i4658_2_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2943 = _GEN_2942[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2944 = _GEN_2942[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2945 = _GEN_2942[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2946 = _GEN_2942[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2947 = {1'h0, _GEN_2942[1:0]};
+  wire [2:0]   _GEN_2948 = {1'h1, _GEN_2942[1:0]};
+  wire [2:0]   _GEN_2949 = _GEN_2942[1] ? _GEN_2944 : _GEN_2943;
+  wire [2:0]   _GEN_2950 = _GEN_2942[1] ? _GEN_2946 : _GEN_2945;
+  wire [1:0]   _GEN_2951 = _GEN_2942[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2952 = _GEN_2942[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2953 = _GEN_2942[1] ? _GEN_2945 : _GEN_2944;
+  wire [2:0]   _GEN_2954 = _GEN_2942[1] ? _GEN_2943 : _GEN_2946;
+  wire [5:0]   _GEN_2955 = conv_i4658_3_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2956 = _GEN_2955[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2957 = _GEN_2955[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2958 = _GEN_2955[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2959 = _GEN_2955[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2960 = {1'h0, _GEN_2955[1:0]};
+  wire [2:0]   _GEN_2961 = {1'h1, _GEN_2955[1:0]};
+  wire [2:0]   _GEN_2962 = _GEN_2955[1] ? _GEN_2957 : _GEN_2956;
+  wire [2:0]   _GEN_2963 = _GEN_2955[1] ? _GEN_2959 : _GEN_2958;
+  wire [1:0]   _GEN_2964 = _GEN_2955[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2965 = _GEN_2955[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2966 = _GEN_2955[1] ? _GEN_2958 : _GEN_2957;
+  wire [2:0]   _GEN_2967 = _GEN_2955[1] ? _GEN_2956 : _GEN_2959;
+  wire [5:0]   _GEN_2968 = conv_i4658_4_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2969 = _GEN_2968[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2970 = _GEN_2968[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2971 = _GEN_2968[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2972 = _GEN_2968[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2973 = {1'h0, _GEN_2968[1:0]};
+  wire [2:0]   _GEN_2974 = {1'h1, _GEN_2968[1:0]};
+  wire [2:0]   _GEN_2975 = _GEN_2968[1] ? _GEN_2970 : _GEN_2969;
+  wire [2:0]   _GEN_2976 = _GEN_2968[1] ? _GEN_2972 : _GEN_2971;
+  wire [1:0]   _GEN_2977 = _GEN_2968[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2978 = _GEN_2968[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2979 = _GEN_2968[1] ? _GEN_2971 : _GEN_2970;
+  wire [2:0]   _GEN_2980 = _GEN_2968[1] ? _GEN_2969 : _GEN_2972;
+  wire [5:0]   _GEN_2981 = conv_i4658_5_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2982 = _GEN_2981[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2983 = _GEN_2981[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2984 = _GEN_2981[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2985 = _GEN_2981[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2986 = {1'h0, _GEN_2981[1:0]};
+  wire [2:0]   _GEN_2987 = {1'h1, _GEN_2981[1:0]};
+  wire [2:0]   _GEN_2988 = _GEN_2981[1] ? _GEN_2983 : _GEN_2982;
+  wire [2:0]   _GEN_2989 = _GEN_2981[1] ? _GEN_2985 : _GEN_2984;
+  wire [1:0]   _GEN_2990 = _GEN_2981[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_2991 = _GEN_2981[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_2992 = _GEN_2981[1] ? _GEN_2984 : _GEN_2983;
+  wire [2:0]   _GEN_2993 = _GEN_2981[1] ? _GEN_2982 : _GEN_2985;
+  wire [5:0]   _GEN_2994 = conv_i4658_6_1_r4s1 | _GEN_2915;
+  wire [2:0]   _GEN_2995 = _GEN_2994[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_2996 = _GEN_2994[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_2997 = _GEN_2994[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_2998 = _GEN_2994[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_2999 = {1'h0, _GEN_2994[1:0]};
+  wire [2:0]   _GEN_3000 = {1'h1, _GEN_2994[1:0]};
+  wire [2:0]   _GEN_3001 = _GEN_2994[1] ? _GEN_2996 : _GEN_2995;
+  wire [2:0]   _GEN_3002 = _GEN_2994[1] ? _GEN_2998 : _GEN_2997;
+  wire [1:0]   _GEN_3003 = _GEN_2994[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3004 = _GEN_2994[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3005 = _GEN_2994[1] ? _GEN_2997 : _GEN_2996;
+  wire [2:0]   _GEN_3006 = _GEN_2994[1] ? _GEN_2995 : _GEN_2998;
+  wire [63:0]  _GEN_3007 =
+    lanes_sroa_20272_0_r4 >> {58'h0, lanes_sroa_23_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_23_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_23_0_r4[0], 3'h0};
-  wire [5:0]   _GEN_3006 = {3'h0, lanes_sroa_14_0_r4};
-  wire [5:0]   _GEN_3007 = conv_i4658_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3008 = _GEN_3007[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3009 = _GEN_3007[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3010 = _GEN_3007[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3011 = _GEN_3007[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3012 = {1'h0, _GEN_3007[1:0]};
-  wire [2:0]   _GEN_3013 = {1'h1, _GEN_3007[1:0]};
-  wire [2:0]   _GEN_3014 = _GEN_3007[1] ? _GEN_3009 : _GEN_3008;
-  wire [2:0]   _GEN_3015 = _GEN_3007[1] ? _GEN_3011 : _GEN_3010;
-  wire [1:0]   _GEN_3016 = _GEN_3007[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3017 = _GEN_3007[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3018 = _GEN_3007[1] ? _GEN_3010 : _GEN_3009;
-  wire [2:0]   _GEN_3019 = _GEN_3007[1] ? _GEN_3008 : _GEN_3011;
-  wire [5:0]   _GEN_3020 = conv_i4658_1_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3021 = _GEN_3020[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3022 = _GEN_3020[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3023 = _GEN_3020[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3024 = _GEN_3020[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3025 = {1'h0, _GEN_3020[1:0]};
-  wire [2:0]   _GEN_3026 = {1'h1, _GEN_3020[1:0]};
-  wire [2:0]   _GEN_3027 = _GEN_3020[1] ? _GEN_3022 : _GEN_3021;
-  wire [2:0]   _GEN_3028 = _GEN_3020[1] ? _GEN_3024 : _GEN_3023;
-  wire [1:0]   _GEN_3029 = _GEN_3020[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3030 = _GEN_3020[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3031 = _GEN_3020[1] ? _GEN_3023 : _GEN_3022;
-  wire [2:0]   _GEN_3032 = _GEN_3020[1] ? _GEN_3021 : _GEN_3024;
-  wire [5:0]   _GEN_3033 = conv_i4658_2_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3034 = _GEN_3033[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3035 = _GEN_3033[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3036 = _GEN_3033[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3037 = _GEN_3033[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3038 = {1'h0, _GEN_3033[1:0]};
-  wire [2:0]   _GEN_3039 = {1'h1, _GEN_3033[1:0]};
-  wire [2:0]   _GEN_3040 = _GEN_3033[1] ? _GEN_3035 : _GEN_3034;
-  wire [2:0]   _GEN_3041 = _GEN_3033[1] ? _GEN_3037 : _GEN_3036;
-  wire [1:0]   _GEN_3042 = _GEN_3033[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3043 = _GEN_3033[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3044 = _GEN_3033[1] ? _GEN_3036 : _GEN_3035;
-  wire [2:0]   _GEN_3045 = _GEN_3033[1] ? _GEN_3034 : _GEN_3037;
-  wire [5:0]   _GEN_3046 = conv_i4658_3_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3047 = _GEN_3046[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3048 = _GEN_3046[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3049 = _GEN_3046[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3050 = _GEN_3046[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3051 = {1'h0, _GEN_3046[1:0]};
-  wire [2:0]   _GEN_3052 = {1'h1, _GEN_3046[1:0]};
-  wire [2:0]   _GEN_3053 = _GEN_3046[1] ? _GEN_3048 : _GEN_3047;
-  wire [2:0]   _GEN_3054 = _GEN_3046[1] ? _GEN_3050 : _GEN_3049;
-  wire [1:0]   _GEN_3055 = _GEN_3046[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3056 = _GEN_3046[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3057 = _GEN_3046[1] ? _GEN_3049 : _GEN_3048;
-  wire [2:0]   _GEN_3058 = _GEN_3046[1] ? _GEN_3047 : _GEN_3050;
-  wire [5:0]   _GEN_3059 = conv_i4658_4_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3060 = _GEN_3059[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3061 = _GEN_3059[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3062 = _GEN_3059[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3063 = _GEN_3059[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3064 = {1'h0, _GEN_3059[1:0]};
-  wire [2:0]   _GEN_3065 = {1'h1, _GEN_3059[1:0]};
-  wire [2:0]   _GEN_3066 = _GEN_3059[1] ? _GEN_3061 : _GEN_3060;
-  wire [2:0]   _GEN_3067 = _GEN_3059[1] ? _GEN_3063 : _GEN_3062;
-  wire [1:0]   _GEN_3068 = _GEN_3059[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3069 = _GEN_3059[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3070 = _GEN_3059[1] ? _GEN_3062 : _GEN_3061;
-  wire [2:0]   _GEN_3071 = _GEN_3059[1] ? _GEN_3060 : _GEN_3063;
-  wire [5:0]   _GEN_3072 = conv_i4658_5_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3073 = _GEN_3072[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3074 = _GEN_3072[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3075 = _GEN_3072[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3076 = _GEN_3072[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3077 = {1'h0, _GEN_3072[1:0]};
-  wire [2:0]   _GEN_3078 = {1'h1, _GEN_3072[1:0]};
-  wire [2:0]   _GEN_3079 = _GEN_3072[1] ? _GEN_3074 : _GEN_3073;
-  wire [2:0]   _GEN_3080 = _GEN_3072[1] ? _GEN_3076 : _GEN_3075;
-  wire [1:0]   _GEN_3081 = _GEN_3072[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3082 = _GEN_3072[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3083 = _GEN_3072[1] ? _GEN_3075 : _GEN_3074;
-  wire [2:0]   _GEN_3084 = _GEN_3072[1] ? _GEN_3073 : _GEN_3076;
-  wire [5:0]   _GEN_3085 = conv_i4658_6_r4s1 | _GEN_3006;
-  wire [2:0]   _GEN_3086 = _GEN_3085[0] ? 3'h2 : 3'h1;
-  wire [2:0]   _GEN_3087 = _GEN_3085[0] ? 3'h4 : 3'h3;
-  wire [2:0]   _GEN_3088 = _GEN_3085[0] ? 3'h6 : 3'h5;
-  wire [2:0]   _GEN_3089 = _GEN_3085[0] ? 3'h0 : 3'h7;
-  wire [2:0]   _GEN_3090 = {1'h0, _GEN_3085[1:0]};
-  wire [2:0]   _GEN_3091 = {1'h1, _GEN_3085[1:0]};
-  wire [2:0]   _GEN_3092 = _GEN_3085[1] ? _GEN_3087 : _GEN_3086;
-  wire [2:0]   _GEN_3093 = _GEN_3085[1] ? _GEN_3089 : _GEN_3088;
-  wire [1:0]   _GEN_3094 = _GEN_3085[1] ? 2'h2 : 2'h1;
-  wire [1:0]   _GEN_3095 = _GEN_3085[1] ? 2'h0 : 2'h3;
-  wire [2:0]   _GEN_3096 = _GEN_3085[1] ? _GEN_3088 : _GEN_3087;
-  wire [2:0]   _GEN_3097 = _GEN_3085[1] ? _GEN_3086 : _GEN_3089;
-  wire [63:0]  _GEN_3098 =
+  wire [5:0]   _GEN_3008 = {3'h0, lanes_sroa_14_0_r4};
+  wire [5:0]   _GEN_3009 = conv_i4658_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3010 = _GEN_3009[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3011 = _GEN_3009[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3012 = _GEN_3009[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3013 = _GEN_3009[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3014 = {1'h0, _GEN_3009[1:0]};
+  wire [2:0]   _GEN_3015 = {1'h1, _GEN_3009[1:0]};
+  wire [2:0]   _GEN_3016 = _GEN_3009[1] ? _GEN_3011 : _GEN_3010;
+  wire [2:0]   _GEN_3017 = _GEN_3009[1] ? _GEN_3013 : _GEN_3012;
+  wire [1:0]   _GEN_3018 = _GEN_3009[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3019 = _GEN_3009[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3020 = _GEN_3009[1] ? _GEN_3012 : _GEN_3011;
+  wire [2:0]   _GEN_3021 = _GEN_3009[1] ? _GEN_3010 : _GEN_3013;
+  wire [5:0]   _GEN_3022 = conv_i4658_1_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3023 = _GEN_3022[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3024 = _GEN_3022[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3025 = _GEN_3022[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3026 = _GEN_3022[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3027 = {1'h0, _GEN_3022[1:0]};
+  wire [2:0]   _GEN_3028 = {1'h1, _GEN_3022[1:0]};
+  wire [2:0]   _GEN_3029 = _GEN_3022[1] ? _GEN_3024 : _GEN_3023;
+  wire [2:0]   _GEN_3030 = _GEN_3022[1] ? _GEN_3026 : _GEN_3025;
+  wire [1:0]   _GEN_3031 = _GEN_3022[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3032 = _GEN_3022[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3033 = _GEN_3022[1] ? _GEN_3025 : _GEN_3024;
+  wire [2:0]   _GEN_3034 = _GEN_3022[1] ? _GEN_3023 : _GEN_3026;
+  wire [5:0]   _GEN_3035 = conv_i4658_2_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3036 = _GEN_3035[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3037 = _GEN_3035[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3038 = _GEN_3035[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3039 = _GEN_3035[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3040 = {1'h0, _GEN_3035[1:0]};
+  wire [2:0]   _GEN_3041 = {1'h1, _GEN_3035[1:0]};
+  wire [2:0]   _GEN_3042 = _GEN_3035[1] ? _GEN_3037 : _GEN_3036;
+  wire [2:0]   _GEN_3043 = _GEN_3035[1] ? _GEN_3039 : _GEN_3038;
+  wire [1:0]   _GEN_3044 = _GEN_3035[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3045 = _GEN_3035[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3046 = _GEN_3035[1] ? _GEN_3038 : _GEN_3037;
+  wire [2:0]   _GEN_3047 = _GEN_3035[1] ? _GEN_3036 : _GEN_3039;
+  wire [5:0]   _GEN_3048 = conv_i4658_3_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3049 = _GEN_3048[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3050 = _GEN_3048[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3051 = _GEN_3048[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3052 = _GEN_3048[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3053 = {1'h0, _GEN_3048[1:0]};
+  wire [2:0]   _GEN_3054 = {1'h1, _GEN_3048[1:0]};
+  wire [2:0]   _GEN_3055 = _GEN_3048[1] ? _GEN_3050 : _GEN_3049;
+  wire [2:0]   _GEN_3056 = _GEN_3048[1] ? _GEN_3052 : _GEN_3051;
+  wire [1:0]   _GEN_3057 = _GEN_3048[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3058 = _GEN_3048[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3059 = _GEN_3048[1] ? _GEN_3051 : _GEN_3050;
+  wire [2:0]   _GEN_3060 = _GEN_3048[1] ? _GEN_3049 : _GEN_3052;
+  wire [5:0]   _GEN_3061 = conv_i4658_4_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3062 = _GEN_3061[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3063 = _GEN_3061[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3064 = _GEN_3061[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3065 = _GEN_3061[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3066 = {1'h0, _GEN_3061[1:0]};
+  wire [2:0]   _GEN_3067 = {1'h1, _GEN_3061[1:0]};
+  wire [2:0]   _GEN_3068 = _GEN_3061[1] ? _GEN_3063 : _GEN_3062;
+  wire [2:0]   _GEN_3069 = _GEN_3061[1] ? _GEN_3065 : _GEN_3064;
+  wire [1:0]   _GEN_3070 = _GEN_3061[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3071 = _GEN_3061[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3072 = _GEN_3061[1] ? _GEN_3064 : _GEN_3063;
+  wire [2:0]   _GEN_3073 = _GEN_3061[1] ? _GEN_3062 : _GEN_3065;
+  wire [5:0]   _GEN_3074 = conv_i4658_5_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3075 = _GEN_3074[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3076 = _GEN_3074[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3077 = _GEN_3074[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3078 = _GEN_3074[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3079 = {1'h0, _GEN_3074[1:0]};
+  wire [2:0]   _GEN_3080 = {1'h1, _GEN_3074[1:0]};
+  wire [2:0]   _GEN_3081 = _GEN_3074[1] ? _GEN_3076 : _GEN_3075;
+  wire [2:0]   _GEN_3082 = _GEN_3074[1] ? _GEN_3078 : _GEN_3077;
+  wire [1:0]   _GEN_3083 = _GEN_3074[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3084 = _GEN_3074[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3085 = _GEN_3074[1] ? _GEN_3077 : _GEN_3076;
+  wire [2:0]   _GEN_3086 = _GEN_3074[1] ? _GEN_3075 : _GEN_3078;
+  wire [5:0]   _GEN_3087 = conv_i4658_6_r4s1 | _GEN_3008;
+  wire [2:0]   _GEN_3088 = _GEN_3087[0] ? 3'h2 : 3'h1;
+  wire [2:0]   _GEN_3089 = _GEN_3087[0] ? 3'h4 : 3'h3;
+  wire [2:0]   _GEN_3090 = _GEN_3087[0] ? 3'h6 : 3'h5;
+  wire [2:0]   _GEN_3091 = _GEN_3087[0] ? 3'h0 : 3'h7;
+  wire [2:0]   _GEN_3092 = {1'h0, _GEN_3087[1:0]};
+  wire [2:0]   _GEN_3093 = {1'h1, _GEN_3087[1:0]};
+  wire [2:0]   _GEN_3094 = _GEN_3087[1] ? _GEN_3089 : _GEN_3088;
+  wire [2:0]   _GEN_3095 = _GEN_3087[1] ? _GEN_3091 : _GEN_3090;
+  wire [1:0]   _GEN_3096 = _GEN_3087[1] ? 2'h2 : 2'h1;
+  wire [1:0]   _GEN_3097 = _GEN_3087[1] ? 2'h0 : 2'h3;
+  wire [2:0]   _GEN_3098 = _GEN_3087[1] ? _GEN_3090 : _GEN_3089;
+  wire [2:0]   _GEN_3099 = _GEN_3087[1] ? _GEN_3088 : _GEN_3091;
+  wire [63:0]  _GEN_3100 =
     lanes_sroa_0_0_r4 >> {58'h0, lanes_sroa_5_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_5_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_5_0_r4[0], 3'h0};
-  wire         _GEN_3099 = _GEN_4 & (&_GEN_9);
-  wire [39:0]  _GEN_3100 =
+  wire         _GEN_3101 = _GEN_4 & (&_GEN_9);
+  wire [39:0]  _GEN_3102 =
     {ended_sroa_0_096_r1[7] ? lasts_sroa_0_0_off094_r1[39:35] : row_sroa_0_095_r1[4:0],
      ~(ended_sroa_0_096_r1[6]) ? row_sroa_0_095_r1[4:0] : lasts_sroa_0_0_off094_r1[34:30],
      ~(ended_sroa_0_096_r1[5]) ? row_sroa_0_095_r1[4:0] : lasts_sroa_0_0_off094_r1[29:25],
@@ -14036,4712 +14038,4712 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
      ~(ended_sroa_0_096_r1[2]) ? row_sroa_0_095_r1[4:0] : lasts_sroa_0_0_off094_r1[14:10],
      ~(ended_sroa_0_096_r1[1]) ? row_sroa_0_095_r1[4:0] : lasts_sroa_0_0_off094_r1[9:5],
      ended_sroa_0_096_r1[0] ? lasts_sroa_0_0_off094_r1[4:0] : row_sroa_0_095_r1[4:0]};
-  wire         _GEN_3101 = step_sroa_0_0126_r4[1:0] == 2'h0;
-  wire [3:0]   _GEN_3102 =
+  wire         _GEN_3103 = step_sroa_0_0127_r4[1:0] == 2'h0;
+  wire [3:0]   _GEN_3104 =
     or_r4s1
       ? (cmp_i576_r4s1 ? lanes_sroa_5_0_r4 : lanes_sroa_437_0_r4)
-      : cmp_i576_2661667_r4s1 ? lanes_sroa_293_0_r4 : lanes_sroa_149_0_r4;
-  wire [1:0]   _GEN_3103 = {spec_select_r4s1__1, spec_select_r4s1} - _GEN_3102[3:2];
-  wire [7:0]   _GEN_3104 =
+      : cmp_i576_2664670_r4s1 ? lanes_sroa_293_0_r4 : lanes_sroa_149_0_r4;
+  wire [1:0]   _GEN_3105 = {spec_select_r4s1__1, spec_select_r4s1} - _GEN_3104[3:2];
+  wire [7:0]   _GEN_3106 =
     {spec_select_r4s1__3, spec_select_r4s1__2, spec_select_r4s1__1, spec_select_r4s1};
-  wire [3:0]   _GEN_3105 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3107 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_455_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_311_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_167_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_23_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3106 = {spec_select_r4s1__5, spec_select_r4s1__4} - _GEN_3105[3:2];
-  wire [7:0]   _GEN_3107 =
+  wire [1:0]   _GEN_3108 = {spec_select_r4s1__5, spec_select_r4s1__4} - _GEN_3107[3:2];
+  wire [7:0]   _GEN_3109 =
     {spec_select_r4s1__7, spec_select_r4s1__6, spec_select_r4s1__5, spec_select_r4s1__4};
-  wire [3:0]   _GEN_3108 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3110 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_473_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_329_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_185_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_41_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3109 = {spec_select_r4s1__9, spec_select_r4s1__8} - _GEN_3108[3:2];
-  wire [7:0]   _GEN_3110 =
+  wire [1:0]   _GEN_3111 = {spec_select_r4s1__9, spec_select_r4s1__8} - _GEN_3110[3:2];
+  wire [7:0]   _GEN_3112 =
     {spec_select_r4s1__11,
      spec_select_r4s1__10,
      spec_select_r4s1__9,
      spec_select_r4s1__8};
-  wire [3:0]   _GEN_3111 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3113 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_491_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_347_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_203_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_59_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3112 = {spec_select_r4s1__13, spec_select_r4s1__12} - _GEN_3111[3:2];
-  wire [7:0]   _GEN_3113 =
+  wire [1:0]   _GEN_3114 = {spec_select_r4s1__13, spec_select_r4s1__12} - _GEN_3113[3:2];
+  wire [7:0]   _GEN_3115 =
     {spec_select_r4s1__15,
      spec_select_r4s1__14,
      spec_select_r4s1__13,
      spec_select_r4s1__12};
-  wire [3:0]   _GEN_3114 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3116 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_509_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_365_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_221_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_77_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3115 = {spec_select_r4s1__17, spec_select_r4s1__16} - _GEN_3114[3:2];
-  wire [7:0]   _GEN_3116 =
+  wire [1:0]   _GEN_3117 = {spec_select_r4s1__17, spec_select_r4s1__16} - _GEN_3116[3:2];
+  wire [7:0]   _GEN_3118 =
     {spec_select_r4s1__19,
      spec_select_r4s1__18,
      spec_select_r4s1__17,
      spec_select_r4s1__16};
-  wire [3:0]   _GEN_3117 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3119 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_527_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_383_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_239_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_95_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3118 = {spec_select_r4s1__21, spec_select_r4s1__20} - _GEN_3117[3:2];
-  wire [7:0]   _GEN_3119 =
+  wire [1:0]   _GEN_3120 = {spec_select_r4s1__21, spec_select_r4s1__20} - _GEN_3119[3:2];
+  wire [7:0]   _GEN_3121 =
     {spec_select_r4s1__23,
      spec_select_r4s1__22,
      spec_select_r4s1__21,
      spec_select_r4s1__20};
-  wire [3:0]   _GEN_3120 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3122 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_545_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_401_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_257_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_113_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3121 = {spec_select_r4s1__25, spec_select_r4s1__24} - _GEN_3120[3:2];
-  wire [7:0]   _GEN_3122 =
+  wire [1:0]   _GEN_3123 = {spec_select_r4s1__25, spec_select_r4s1__24} - _GEN_3122[3:2];
+  wire [7:0]   _GEN_3124 =
     {spec_select_r4s1__27,
      spec_select_r4s1__26,
      spec_select_r4s1__25,
      spec_select_r4s1__24};
-  wire [3:0]   _GEN_3123 =
-    cmp_i576_3669_r4s1
+  wire [3:0]   _GEN_3125 =
+    cmp_i576_3672_r4s1
       ? lanes_sroa_563_0_r4
-      : cmp_i576_2661667_r4s1
+      : cmp_i576_2664670_r4s1
           ? lanes_sroa_419_0_r4
-          : cmp_i576_1655660668_r4s1
+          : cmp_i576_1658663671_r4s1
               ? lanes_sroa_275_0_r4
               : cmp_i576_r4s1 ? lanes_sroa_131_0_r4 : 4'h0;
-  wire [1:0]   _GEN_3124 = {spec_select_r4s1__29, spec_select_r4s1__28} - _GEN_3123[3:2];
-  wire [7:0]   _GEN_3125 =
+  wire [1:0]   _GEN_3126 = {spec_select_r4s1__29, spec_select_r4s1__28} - _GEN_3125[3:2];
+  wire [7:0]   _GEN_3127 =
     {spec_select_r4s1__31,
      spec_select_r4s1__30,
      spec_select_r4s1__29,
      spec_select_r4s1__28};
-  wire [63:0]  _GEN_3126 =
-    {{7'h0, ~(_GEN_3124[1])} + _GEN_3125,
-     {7'h0, ~(_GEN_3121[1])} + _GEN_3122,
-     {7'h0, ~(_GEN_3118[1])} + _GEN_3119,
-     {7'h0, ~(_GEN_3115[1])} + _GEN_3116,
-     {7'h0, ~(_GEN_3112[1])} + _GEN_3113,
-     {7'h0, ~(_GEN_3109[1])} + _GEN_3110,
-     {7'h0, ~(_GEN_3106[1])} + _GEN_3107,
-     {7'h0, ~(_GEN_3103[1])} + _GEN_3104};
-  wire [15:0]  _GEN_3127 =
-    lanes_sroa_10265_0_r4 << {13'h0, lanes_sroa_14_0_r4[2], 2'h0}
+  wire [63:0]  _GEN_3128 =
+    {{7'h0, ~(_GEN_3126[1])} + _GEN_3127,
+     {7'h0, ~(_GEN_3123[1])} + _GEN_3124,
+     {7'h0, ~(_GEN_3120[1])} + _GEN_3121,
+     {7'h0, ~(_GEN_3117[1])} + _GEN_3118,
+     {7'h0, ~(_GEN_3114[1])} + _GEN_3115,
+     {7'h0, ~(_GEN_3111[1])} + _GEN_3112,
+     {7'h0, ~(_GEN_3108[1])} + _GEN_3109,
+     {7'h0, ~(_GEN_3105[1])} + _GEN_3106};
+  wire [15:0]  _GEN_3129 =
+    lanes_sroa_10268_0_r4 << {13'h0, lanes_sroa_14_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_14_0_r4[1], 1'h0} << lanes_sroa_14_0_r4[0];
-  wire         _GEN_3128 = {1'h0, _GEN_3127[15:9]} >= hold_46;
-  wire         _GEN_3129 = {7'h0, _GEN_3127[15]} >= hold_40;
-  wire         _GEN_3130 = {6'h0, _GEN_3127[15:14]} < hold_41;
-  wire         _GEN_3131 = {3'h0, _GEN_3127[15:11]} >= hold_44;
-  wire         _GEN_3132 = {2'h0, _GEN_3127[15:10]} < hold_45;
-  wire         _GEN_3133 = {5'h0, _GEN_3127[15:13]} >= hold_42;
-  wire         _GEN_3134 = {4'h0, _GEN_3127[15:12]} < hold_43;
-  wire         _GEN_3135 =
-    _GEN_3128 | _GEN_3129 & _GEN_3130 | _GEN_3131 & _GEN_3132 | _GEN_3133 & _GEN_3134;
-  wire         _GEN_3136 = _GEN_3134 & ~_GEN_3130 | ~_GEN_3132;
-  wire [15:0]  _GEN_3137 =
-    lanes_sroa_28270_0_r4 << {13'h0, lanes_sroa_32_0_r4[2], 2'h0}
+  wire         _GEN_3130 = {1'h0, _GEN_3129[15:9]} >= hold_46;
+  wire         _GEN_3131 = {7'h0, _GEN_3129[15]} >= hold_40;
+  wire         _GEN_3132 = {6'h0, _GEN_3129[15:14]} < hold_41;
+  wire         _GEN_3133 = {3'h0, _GEN_3129[15:11]} >= hold_44;
+  wire         _GEN_3134 = {2'h0, _GEN_3129[15:10]} < hold_45;
+  wire         _GEN_3135 = {5'h0, _GEN_3129[15:13]} >= hold_42;
+  wire         _GEN_3136 = {4'h0, _GEN_3129[15:12]} < hold_43;
+  wire         _GEN_3137 =
+    _GEN_3130 | _GEN_3131 & _GEN_3132 | _GEN_3133 & _GEN_3134 | _GEN_3135 & _GEN_3136;
+  wire         _GEN_3138 = _GEN_3136 & ~_GEN_3132 | ~_GEN_3134;
+  wire [15:0]  _GEN_3139 =
+    lanes_sroa_28273_0_r4 << {13'h0, lanes_sroa_32_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_32_0_r4[1], 1'h0} << lanes_sroa_32_0_r4[0];
-  wire         _GEN_3138 = {1'h0, _GEN_3137[15:9]} >= hold_46;
-  wire         _GEN_3139 = {7'h0, _GEN_3137[15]} >= hold_40;
-  wire         _GEN_3140 = {6'h0, _GEN_3137[15:14]} < hold_41;
-  wire         _GEN_3141 = {3'h0, _GEN_3137[15:11]} >= hold_44;
-  wire         _GEN_3142 = {2'h0, _GEN_3137[15:10]} < hold_45;
-  wire         _GEN_3143 = {5'h0, _GEN_3137[15:13]} >= hold_42;
-  wire         _GEN_3144 = {4'h0, _GEN_3137[15:12]} < hold_43;
-  wire         _GEN_3145 =
-    _GEN_3138 | _GEN_3139 & _GEN_3140 | _GEN_3141 & _GEN_3142 | _GEN_3143 & _GEN_3144;
-  wire         _GEN_3146 = _GEN_3144 & ~_GEN_3140 | ~_GEN_3142;
-  wire [15:0]  _GEN_3147 =
-    lanes_sroa_46275_0_r4 << {13'h0, lanes_sroa_50_0_r4[2], 2'h0}
+  wire         _GEN_3140 = {1'h0, _GEN_3139[15:9]} >= hold_46;
+  wire         _GEN_3141 = {7'h0, _GEN_3139[15]} >= hold_40;
+  wire         _GEN_3142 = {6'h0, _GEN_3139[15:14]} < hold_41;
+  wire         _GEN_3143 = {3'h0, _GEN_3139[15:11]} >= hold_44;
+  wire         _GEN_3144 = {2'h0, _GEN_3139[15:10]} < hold_45;
+  wire         _GEN_3145 = {5'h0, _GEN_3139[15:13]} >= hold_42;
+  wire         _GEN_3146 = {4'h0, _GEN_3139[15:12]} < hold_43;
+  wire         _GEN_3147 =
+    _GEN_3140 | _GEN_3141 & _GEN_3142 | _GEN_3143 & _GEN_3144 | _GEN_3145 & _GEN_3146;
+  wire         _GEN_3148 = _GEN_3146 & ~_GEN_3142 | ~_GEN_3144;
+  wire [15:0]  _GEN_3149 =
+    lanes_sroa_46278_0_r4 << {13'h0, lanes_sroa_50_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_50_0_r4[1], 1'h0} << lanes_sroa_50_0_r4[0];
-  wire         _GEN_3148 = {1'h0, _GEN_3147[15:9]} >= hold_46;
-  wire         _GEN_3149 = {7'h0, _GEN_3147[15]} >= hold_40;
-  wire         _GEN_3150 = {6'h0, _GEN_3147[15:14]} < hold_41;
-  wire         _GEN_3151 = {3'h0, _GEN_3147[15:11]} >= hold_44;
-  wire         _GEN_3152 = {2'h0, _GEN_3147[15:10]} < hold_45;
-  wire         _GEN_3153 = {5'h0, _GEN_3147[15:13]} >= hold_42;
-  wire         _GEN_3154 = {4'h0, _GEN_3147[15:12]} < hold_43;
-  wire         _GEN_3155 =
-    _GEN_3148 | _GEN_3149 & _GEN_3150 | _GEN_3151 & _GEN_3152 | _GEN_3153 & _GEN_3154;
-  wire         _GEN_3156 = _GEN_3154 & ~_GEN_3150 | ~_GEN_3152;
-  wire [15:0]  _GEN_3157 =
-    lanes_sroa_64280_0_r4 << {13'h0, lanes_sroa_68_0_r4[2], 2'h0}
+  wire         _GEN_3150 = {1'h0, _GEN_3149[15:9]} >= hold_46;
+  wire         _GEN_3151 = {7'h0, _GEN_3149[15]} >= hold_40;
+  wire         _GEN_3152 = {6'h0, _GEN_3149[15:14]} < hold_41;
+  wire         _GEN_3153 = {3'h0, _GEN_3149[15:11]} >= hold_44;
+  wire         _GEN_3154 = {2'h0, _GEN_3149[15:10]} < hold_45;
+  wire         _GEN_3155 = {5'h0, _GEN_3149[15:13]} >= hold_42;
+  wire         _GEN_3156 = {4'h0, _GEN_3149[15:12]} < hold_43;
+  wire         _GEN_3157 =
+    _GEN_3150 | _GEN_3151 & _GEN_3152 | _GEN_3153 & _GEN_3154 | _GEN_3155 & _GEN_3156;
+  wire         _GEN_3158 = _GEN_3156 & ~_GEN_3152 | ~_GEN_3154;
+  wire [15:0]  _GEN_3159 =
+    lanes_sroa_64283_0_r4 << {13'h0, lanes_sroa_68_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_68_0_r4[1], 1'h0} << lanes_sroa_68_0_r4[0];
-  wire         _GEN_3158 = {1'h0, _GEN_3157[15:9]} >= hold_46;
-  wire         _GEN_3159 = {7'h0, _GEN_3157[15]} >= hold_40;
-  wire         _GEN_3160 = {6'h0, _GEN_3157[15:14]} < hold_41;
-  wire         _GEN_3161 = {3'h0, _GEN_3157[15:11]} >= hold_44;
-  wire         _GEN_3162 = {2'h0, _GEN_3157[15:10]} < hold_45;
-  wire         _GEN_3163 = {5'h0, _GEN_3157[15:13]} >= hold_42;
-  wire         _GEN_3164 = {4'h0, _GEN_3157[15:12]} < hold_43;
-  wire         _GEN_3165 =
-    _GEN_3158 | _GEN_3159 & _GEN_3160 | _GEN_3161 & _GEN_3162 | _GEN_3163 & _GEN_3164;
-  wire         _GEN_3166 = _GEN_3164 & ~_GEN_3160 | ~_GEN_3162;
-  wire [15:0]  _GEN_3167 =
-    lanes_sroa_82285_0_r4 << {13'h0, lanes_sroa_86_0_r4[2], 2'h0}
+  wire         _GEN_3160 = {1'h0, _GEN_3159[15:9]} >= hold_46;
+  wire         _GEN_3161 = {7'h0, _GEN_3159[15]} >= hold_40;
+  wire         _GEN_3162 = {6'h0, _GEN_3159[15:14]} < hold_41;
+  wire         _GEN_3163 = {3'h0, _GEN_3159[15:11]} >= hold_44;
+  wire         _GEN_3164 = {2'h0, _GEN_3159[15:10]} < hold_45;
+  wire         _GEN_3165 = {5'h0, _GEN_3159[15:13]} >= hold_42;
+  wire         _GEN_3166 = {4'h0, _GEN_3159[15:12]} < hold_43;
+  wire         _GEN_3167 =
+    _GEN_3160 | _GEN_3161 & _GEN_3162 | _GEN_3163 & _GEN_3164 | _GEN_3165 & _GEN_3166;
+  wire         _GEN_3168 = _GEN_3166 & ~_GEN_3162 | ~_GEN_3164;
+  wire [15:0]  _GEN_3169 =
+    lanes_sroa_82288_0_r4 << {13'h0, lanes_sroa_86_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_86_0_r4[1], 1'h0} << lanes_sroa_86_0_r4[0];
-  wire         _GEN_3168 = {1'h0, _GEN_3167[15:9]} >= hold_46;
-  wire         _GEN_3169 = {7'h0, _GEN_3167[15]} >= hold_40;
-  wire         _GEN_3170 = {6'h0, _GEN_3167[15:14]} < hold_41;
-  wire         _GEN_3171 = {3'h0, _GEN_3167[15:11]} >= hold_44;
-  wire         _GEN_3172 = {2'h0, _GEN_3167[15:10]} < hold_45;
-  wire         _GEN_3173 = {5'h0, _GEN_3167[15:13]} >= hold_42;
-  wire         _GEN_3174 = {4'h0, _GEN_3167[15:12]} < hold_43;
-  wire         _GEN_3175 =
-    _GEN_3168 | _GEN_3169 & _GEN_3170 | _GEN_3171 & _GEN_3172 | _GEN_3173 & _GEN_3174;
-  wire         _GEN_3176 = _GEN_3174 & ~_GEN_3170 | ~_GEN_3172;
-  wire [15:0]  _GEN_3177 =
-    lanes_sroa_100290_0_r4 << {13'h0, lanes_sroa_104_0_r4[2], 2'h0}
+  wire         _GEN_3170 = {1'h0, _GEN_3169[15:9]} >= hold_46;
+  wire         _GEN_3171 = {7'h0, _GEN_3169[15]} >= hold_40;
+  wire         _GEN_3172 = {6'h0, _GEN_3169[15:14]} < hold_41;
+  wire         _GEN_3173 = {3'h0, _GEN_3169[15:11]} >= hold_44;
+  wire         _GEN_3174 = {2'h0, _GEN_3169[15:10]} < hold_45;
+  wire         _GEN_3175 = {5'h0, _GEN_3169[15:13]} >= hold_42;
+  wire         _GEN_3176 = {4'h0, _GEN_3169[15:12]} < hold_43;
+  wire         _GEN_3177 =
+    _GEN_3170 | _GEN_3171 & _GEN_3172 | _GEN_3173 & _GEN_3174 | _GEN_3175 & _GEN_3176;
+  wire         _GEN_3178 = _GEN_3176 & ~_GEN_3172 | ~_GEN_3174;
+  wire [15:0]  _GEN_3179 =
+    lanes_sroa_100293_0_r4 << {13'h0, lanes_sroa_104_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_104_0_r4[1], 1'h0} << lanes_sroa_104_0_r4[0];
-  wire         _GEN_3178 = {1'h0, _GEN_3177[15:9]} >= hold_46;
-  wire         _GEN_3179 = {7'h0, _GEN_3177[15]} >= hold_40;
-  wire         _GEN_3180 = {6'h0, _GEN_3177[15:14]} < hold_41;
-  wire         _GEN_3181 = {3'h0, _GEN_3177[15:11]} >= hold_44;
-  wire         _GEN_3182 = {2'h0, _GEN_3177[15:10]} < hold_45;
-  wire         _GEN_3183 = {5'h0, _GEN_3177[15:13]} >= hold_42;
-  wire         _GEN_3184 = {4'h0, _GEN_3177[15:12]} < hold_43;
-  wire         _GEN_3185 =
-    _GEN_3178 | _GEN_3179 & _GEN_3180 | _GEN_3181 & _GEN_3182 | _GEN_3183 & _GEN_3184;
-  wire         _GEN_3186 = _GEN_3184 & ~_GEN_3180 | ~_GEN_3182;
-  wire [15:0]  _GEN_3187 =
-    lanes_sroa_118295_0_r4 << {13'h0, lanes_sroa_122_0_r4[2], 2'h0}
+  wire         _GEN_3180 = {1'h0, _GEN_3179[15:9]} >= hold_46;
+  wire         _GEN_3181 = {7'h0, _GEN_3179[15]} >= hold_40;
+  wire         _GEN_3182 = {6'h0, _GEN_3179[15:14]} < hold_41;
+  wire         _GEN_3183 = {3'h0, _GEN_3179[15:11]} >= hold_44;
+  wire         _GEN_3184 = {2'h0, _GEN_3179[15:10]} < hold_45;
+  wire         _GEN_3185 = {5'h0, _GEN_3179[15:13]} >= hold_42;
+  wire         _GEN_3186 = {4'h0, _GEN_3179[15:12]} < hold_43;
+  wire         _GEN_3187 =
+    _GEN_3180 | _GEN_3181 & _GEN_3182 | _GEN_3183 & _GEN_3184 | _GEN_3185 & _GEN_3186;
+  wire         _GEN_3188 = _GEN_3186 & ~_GEN_3182 | ~_GEN_3184;
+  wire [15:0]  _GEN_3189 =
+    lanes_sroa_118298_0_r4 << {13'h0, lanes_sroa_122_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_122_0_r4[1], 1'h0} << lanes_sroa_122_0_r4[0];
-  wire         _GEN_3188 = {1'h0, _GEN_3187[15:9]} >= hold_46;
-  wire         _GEN_3189 = {7'h0, _GEN_3187[15]} >= hold_40;
-  wire         _GEN_3190 = {6'h0, _GEN_3187[15:14]} < hold_41;
-  wire         _GEN_3191 = {3'h0, _GEN_3187[15:11]} >= hold_44;
-  wire         _GEN_3192 = {2'h0, _GEN_3187[15:10]} < hold_45;
-  wire         _GEN_3193 = {5'h0, _GEN_3187[15:13]} >= hold_42;
-  wire         _GEN_3194 = {4'h0, _GEN_3187[15:12]} < hold_43;
-  wire         _GEN_3195 =
-    _GEN_3188 | _GEN_3189 & _GEN_3190 | _GEN_3191 & _GEN_3192 | _GEN_3193 & _GEN_3194;
-  wire         _GEN_3196 = _GEN_3194 & ~_GEN_3190 | ~_GEN_3192;
-  wire [15:0]  _GEN_3197 =
-    lanes_sroa_136300_0_r4 << {13'h0, lanes_sroa_140_0_r4[2], 2'h0}
+  wire         _GEN_3190 = {1'h0, _GEN_3189[15:9]} >= hold_46;
+  wire         _GEN_3191 = {7'h0, _GEN_3189[15]} >= hold_40;
+  wire         _GEN_3192 = {6'h0, _GEN_3189[15:14]} < hold_41;
+  wire         _GEN_3193 = {3'h0, _GEN_3189[15:11]} >= hold_44;
+  wire         _GEN_3194 = {2'h0, _GEN_3189[15:10]} < hold_45;
+  wire         _GEN_3195 = {5'h0, _GEN_3189[15:13]} >= hold_42;
+  wire         _GEN_3196 = {4'h0, _GEN_3189[15:12]} < hold_43;
+  wire         _GEN_3197 =
+    _GEN_3190 | _GEN_3191 & _GEN_3192 | _GEN_3193 & _GEN_3194 | _GEN_3195 & _GEN_3196;
+  wire         _GEN_3198 = _GEN_3196 & ~_GEN_3192 | ~_GEN_3194;
+  wire [15:0]  _GEN_3199 =
+    lanes_sroa_136303_0_r4 << {13'h0, lanes_sroa_140_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_140_0_r4[1], 1'h0} << lanes_sroa_140_0_r4[0];
-  wire         _GEN_3198 = {1'h0, _GEN_3197[15:9]} >= hold_46;
-  wire         _GEN_3199 = {7'h0, _GEN_3197[15]} >= hold_40;
-  wire         _GEN_3200 = {6'h0, _GEN_3197[15:14]} < hold_41;
-  wire         _GEN_3201 = {3'h0, _GEN_3197[15:11]} >= hold_44;
-  wire         _GEN_3202 = {2'h0, _GEN_3197[15:10]} < hold_45;
-  wire         _GEN_3203 = {5'h0, _GEN_3197[15:13]} >= hold_42;
-  wire         _GEN_3204 = {4'h0, _GEN_3197[15:12]} < hold_43;
-  wire         _GEN_3205 =
-    _GEN_3198 | _GEN_3199 & _GEN_3200 | _GEN_3201 & _GEN_3202 | _GEN_3203 & _GEN_3204;
-  wire         _GEN_3206 = _GEN_3204 & ~_GEN_3200 | ~_GEN_3202;
-  wire [15:0]  _GEN_3207 =
-    lanes_sroa_154305_0_r4 << {13'h0, lanes_sroa_158_0_r4[2], 2'h0}
+  wire         _GEN_3200 = {1'h0, _GEN_3199[15:9]} >= hold_46;
+  wire         _GEN_3201 = {7'h0, _GEN_3199[15]} >= hold_40;
+  wire         _GEN_3202 = {6'h0, _GEN_3199[15:14]} < hold_41;
+  wire         _GEN_3203 = {3'h0, _GEN_3199[15:11]} >= hold_44;
+  wire         _GEN_3204 = {2'h0, _GEN_3199[15:10]} < hold_45;
+  wire         _GEN_3205 = {5'h0, _GEN_3199[15:13]} >= hold_42;
+  wire         _GEN_3206 = {4'h0, _GEN_3199[15:12]} < hold_43;
+  wire         _GEN_3207 =
+    _GEN_3200 | _GEN_3201 & _GEN_3202 | _GEN_3203 & _GEN_3204 | _GEN_3205 & _GEN_3206;
+  wire         _GEN_3208 = _GEN_3206 & ~_GEN_3202 | ~_GEN_3204;
+  wire [15:0]  _GEN_3209 =
+    lanes_sroa_154308_0_r4 << {13'h0, lanes_sroa_158_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_158_0_r4[1], 1'h0} << lanes_sroa_158_0_r4[0];
-  wire         _GEN_3208 = {1'h0, _GEN_3207[15:9]} >= hold_46;
-  wire         _GEN_3209 = {7'h0, _GEN_3207[15]} >= hold_40;
-  wire         _GEN_3210 = {6'h0, _GEN_3207[15:14]} < hold_41;
-  wire         _GEN_3211 = {3'h0, _GEN_3207[15:11]} >= hold_44;
-  wire         _GEN_3212 = {2'h0, _GEN_3207[15:10]} < hold_45;
-  wire         _GEN_3213 = {5'h0, _GEN_3207[15:13]} >= hold_42;
-  wire         _GEN_3214 = {4'h0, _GEN_3207[15:12]} < hold_43;
-  wire         _GEN_3215 =
-    _GEN_3208 | _GEN_3209 & _GEN_3210 | _GEN_3211 & _GEN_3212 | _GEN_3213 & _GEN_3214;
-  wire         _GEN_3216 = _GEN_3214 & ~_GEN_3210 | ~_GEN_3212;
-  wire [15:0]  _GEN_3217 =
-    lanes_sroa_172310_0_r4 << {13'h0, lanes_sroa_176_0_r4[2], 2'h0}
+  wire         _GEN_3210 = {1'h0, _GEN_3209[15:9]} >= hold_46;
+  wire         _GEN_3211 = {7'h0, _GEN_3209[15]} >= hold_40;
+  wire         _GEN_3212 = {6'h0, _GEN_3209[15:14]} < hold_41;
+  wire         _GEN_3213 = {3'h0, _GEN_3209[15:11]} >= hold_44;
+  wire         _GEN_3214 = {2'h0, _GEN_3209[15:10]} < hold_45;
+  wire         _GEN_3215 = {5'h0, _GEN_3209[15:13]} >= hold_42;
+  wire         _GEN_3216 = {4'h0, _GEN_3209[15:12]} < hold_43;
+  wire         _GEN_3217 =
+    _GEN_3210 | _GEN_3211 & _GEN_3212 | _GEN_3213 & _GEN_3214 | _GEN_3215 & _GEN_3216;
+  wire         _GEN_3218 = _GEN_3216 & ~_GEN_3212 | ~_GEN_3214;
+  wire [15:0]  _GEN_3219 =
+    lanes_sroa_172313_0_r4 << {13'h0, lanes_sroa_176_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_176_0_r4[1], 1'h0} << lanes_sroa_176_0_r4[0];
-  wire         _GEN_3218 = {1'h0, _GEN_3217[15:9]} >= hold_46;
-  wire         _GEN_3219 = {7'h0, _GEN_3217[15]} >= hold_40;
-  wire         _GEN_3220 = {6'h0, _GEN_3217[15:14]} < hold_41;
-  wire         _GEN_3221 = {3'h0, _GEN_3217[15:11]} >= hold_44;
-  wire         _GEN_3222 = {2'h0, _GEN_3217[15:10]} < hold_45;
-  wire         _GEN_3223 = {5'h0, _GEN_3217[15:13]} >= hold_42;
-  wire         _GEN_3224 = {4'h0, _GEN_3217[15:12]} < hold_43;
-  wire         _GEN_3225 =
-    _GEN_3218 | _GEN_3219 & _GEN_3220 | _GEN_3221 & _GEN_3222 | _GEN_3223 & _GEN_3224;
-  wire         _GEN_3226 = _GEN_3224 & ~_GEN_3220 | ~_GEN_3222;
-  wire [15:0]  _GEN_3227 =
-    lanes_sroa_190315_0_r4 << {13'h0, lanes_sroa_194_0_r4[2], 2'h0}
+  wire         _GEN_3220 = {1'h0, _GEN_3219[15:9]} >= hold_46;
+  wire         _GEN_3221 = {7'h0, _GEN_3219[15]} >= hold_40;
+  wire         _GEN_3222 = {6'h0, _GEN_3219[15:14]} < hold_41;
+  wire         _GEN_3223 = {3'h0, _GEN_3219[15:11]} >= hold_44;
+  wire         _GEN_3224 = {2'h0, _GEN_3219[15:10]} < hold_45;
+  wire         _GEN_3225 = {5'h0, _GEN_3219[15:13]} >= hold_42;
+  wire         _GEN_3226 = {4'h0, _GEN_3219[15:12]} < hold_43;
+  wire         _GEN_3227 =
+    _GEN_3220 | _GEN_3221 & _GEN_3222 | _GEN_3223 & _GEN_3224 | _GEN_3225 & _GEN_3226;
+  wire         _GEN_3228 = _GEN_3226 & ~_GEN_3222 | ~_GEN_3224;
+  wire [15:0]  _GEN_3229 =
+    lanes_sroa_190318_0_r4 << {13'h0, lanes_sroa_194_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_194_0_r4[1], 1'h0} << lanes_sroa_194_0_r4[0];
-  wire         _GEN_3228 = {1'h0, _GEN_3227[15:9]} >= hold_46;
-  wire         _GEN_3229 = {7'h0, _GEN_3227[15]} >= hold_40;
-  wire         _GEN_3230 = {6'h0, _GEN_3227[15:14]} < hold_41;
-  wire         _GEN_3231 = {3'h0, _GEN_3227[15:11]} >= hold_44;
-  wire         _GEN_3232 = {2'h0, _GEN_3227[15:10]} < hold_45;
-  wire         _GEN_3233 = {5'h0, _GEN_3227[15:13]} >= hold_42;
-  wire         _GEN_3234 = {4'h0, _GEN_3227[15:12]} < hold_43;
-  wire         _GEN_3235 =
-    _GEN_3228 | _GEN_3229 & _GEN_3230 | _GEN_3231 & _GEN_3232 | _GEN_3233 & _GEN_3234;
-  wire         _GEN_3236 = _GEN_3234 & ~_GEN_3230 | ~_GEN_3232;
-  wire [15:0]  _GEN_3237 =
-    lanes_sroa_208320_0_r4 << {13'h0, lanes_sroa_212_0_r4[2], 2'h0}
+  wire         _GEN_3230 = {1'h0, _GEN_3229[15:9]} >= hold_46;
+  wire         _GEN_3231 = {7'h0, _GEN_3229[15]} >= hold_40;
+  wire         _GEN_3232 = {6'h0, _GEN_3229[15:14]} < hold_41;
+  wire         _GEN_3233 = {3'h0, _GEN_3229[15:11]} >= hold_44;
+  wire         _GEN_3234 = {2'h0, _GEN_3229[15:10]} < hold_45;
+  wire         _GEN_3235 = {5'h0, _GEN_3229[15:13]} >= hold_42;
+  wire         _GEN_3236 = {4'h0, _GEN_3229[15:12]} < hold_43;
+  wire         _GEN_3237 =
+    _GEN_3230 | _GEN_3231 & _GEN_3232 | _GEN_3233 & _GEN_3234 | _GEN_3235 & _GEN_3236;
+  wire         _GEN_3238 = _GEN_3236 & ~_GEN_3232 | ~_GEN_3234;
+  wire [15:0]  _GEN_3239 =
+    lanes_sroa_208323_0_r4 << {13'h0, lanes_sroa_212_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_212_0_r4[1], 1'h0} << lanes_sroa_212_0_r4[0];
-  wire         _GEN_3238 = {1'h0, _GEN_3237[15:9]} >= hold_46;
-  wire         _GEN_3239 = {7'h0, _GEN_3237[15]} >= hold_40;
-  wire         _GEN_3240 = {6'h0, _GEN_3237[15:14]} < hold_41;
-  wire         _GEN_3241 = {3'h0, _GEN_3237[15:11]} >= hold_44;
-  wire         _GEN_3242 = {2'h0, _GEN_3237[15:10]} < hold_45;
-  wire         _GEN_3243 = {5'h0, _GEN_3237[15:13]} >= hold_42;
-  wire         _GEN_3244 = {4'h0, _GEN_3237[15:12]} < hold_43;
-  wire         _GEN_3245 =
-    _GEN_3238 | _GEN_3239 & _GEN_3240 | _GEN_3241 & _GEN_3242 | _GEN_3243 & _GEN_3244;
-  wire         _GEN_3246 = _GEN_3244 & ~_GEN_3240 | ~_GEN_3242;
-  wire [15:0]  _GEN_3247 =
-    lanes_sroa_226325_0_r4 << {13'h0, lanes_sroa_230_0_r4[2], 2'h0}
+  wire         _GEN_3240 = {1'h0, _GEN_3239[15:9]} >= hold_46;
+  wire         _GEN_3241 = {7'h0, _GEN_3239[15]} >= hold_40;
+  wire         _GEN_3242 = {6'h0, _GEN_3239[15:14]} < hold_41;
+  wire         _GEN_3243 = {3'h0, _GEN_3239[15:11]} >= hold_44;
+  wire         _GEN_3244 = {2'h0, _GEN_3239[15:10]} < hold_45;
+  wire         _GEN_3245 = {5'h0, _GEN_3239[15:13]} >= hold_42;
+  wire         _GEN_3246 = {4'h0, _GEN_3239[15:12]} < hold_43;
+  wire         _GEN_3247 =
+    _GEN_3240 | _GEN_3241 & _GEN_3242 | _GEN_3243 & _GEN_3244 | _GEN_3245 & _GEN_3246;
+  wire         _GEN_3248 = _GEN_3246 & ~_GEN_3242 | ~_GEN_3244;
+  wire [15:0]  _GEN_3249 =
+    lanes_sroa_226328_0_r4 << {13'h0, lanes_sroa_230_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_230_0_r4[1], 1'h0} << lanes_sroa_230_0_r4[0];
-  wire         _GEN_3248 = {1'h0, _GEN_3247[15:9]} >= hold_46;
-  wire         _GEN_3249 = {7'h0, _GEN_3247[15]} >= hold_40;
-  wire         _GEN_3250 = {6'h0, _GEN_3247[15:14]} < hold_41;
-  wire         _GEN_3251 = {3'h0, _GEN_3247[15:11]} >= hold_44;
-  wire         _GEN_3252 = {2'h0, _GEN_3247[15:10]} < hold_45;
-  wire         _GEN_3253 = {5'h0, _GEN_3247[15:13]} >= hold_42;
-  wire         _GEN_3254 = {4'h0, _GEN_3247[15:12]} < hold_43;
-  wire         _GEN_3255 =
-    _GEN_3248 | _GEN_3249 & _GEN_3250 | _GEN_3251 & _GEN_3252 | _GEN_3253 & _GEN_3254;
-  wire         _GEN_3256 = _GEN_3254 & ~_GEN_3250 | ~_GEN_3252;
-  wire [15:0]  _GEN_3257 =
-    lanes_sroa_244330_0_r4 << {13'h0, lanes_sroa_248_0_r4[2], 2'h0}
+  wire         _GEN_3250 = {1'h0, _GEN_3249[15:9]} >= hold_46;
+  wire         _GEN_3251 = {7'h0, _GEN_3249[15]} >= hold_40;
+  wire         _GEN_3252 = {6'h0, _GEN_3249[15:14]} < hold_41;
+  wire         _GEN_3253 = {3'h0, _GEN_3249[15:11]} >= hold_44;
+  wire         _GEN_3254 = {2'h0, _GEN_3249[15:10]} < hold_45;
+  wire         _GEN_3255 = {5'h0, _GEN_3249[15:13]} >= hold_42;
+  wire         _GEN_3256 = {4'h0, _GEN_3249[15:12]} < hold_43;
+  wire         _GEN_3257 =
+    _GEN_3250 | _GEN_3251 & _GEN_3252 | _GEN_3253 & _GEN_3254 | _GEN_3255 & _GEN_3256;
+  wire         _GEN_3258 = _GEN_3256 & ~_GEN_3252 | ~_GEN_3254;
+  wire [15:0]  _GEN_3259 =
+    lanes_sroa_244333_0_r4 << {13'h0, lanes_sroa_248_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_248_0_r4[1], 1'h0} << lanes_sroa_248_0_r4[0];
-  wire         _GEN_3258 = {1'h0, _GEN_3257[15:9]} >= hold_46;
-  wire         _GEN_3259 = {7'h0, _GEN_3257[15]} >= hold_40;
-  wire         _GEN_3260 = {6'h0, _GEN_3257[15:14]} < hold_41;
-  wire         _GEN_3261 = {3'h0, _GEN_3257[15:11]} >= hold_44;
-  wire         _GEN_3262 = {2'h0, _GEN_3257[15:10]} < hold_45;
-  wire         _GEN_3263 = {5'h0, _GEN_3257[15:13]} >= hold_42;
-  wire         _GEN_3264 = {4'h0, _GEN_3257[15:12]} < hold_43;
-  wire         _GEN_3265 =
-    _GEN_3258 | _GEN_3259 & _GEN_3260 | _GEN_3261 & _GEN_3262 | _GEN_3263 & _GEN_3264;
-  wire         _GEN_3266 = _GEN_3264 & ~_GEN_3260 | ~_GEN_3262;
-  wire [15:0]  _GEN_3267 =
-    lanes_sroa_262335_0_r4 << {13'h0, lanes_sroa_266_0_r4[2], 2'h0}
+  wire         _GEN_3260 = {1'h0, _GEN_3259[15:9]} >= hold_46;
+  wire         _GEN_3261 = {7'h0, _GEN_3259[15]} >= hold_40;
+  wire         _GEN_3262 = {6'h0, _GEN_3259[15:14]} < hold_41;
+  wire         _GEN_3263 = {3'h0, _GEN_3259[15:11]} >= hold_44;
+  wire         _GEN_3264 = {2'h0, _GEN_3259[15:10]} < hold_45;
+  wire         _GEN_3265 = {5'h0, _GEN_3259[15:13]} >= hold_42;
+  wire         _GEN_3266 = {4'h0, _GEN_3259[15:12]} < hold_43;
+  wire         _GEN_3267 =
+    _GEN_3260 | _GEN_3261 & _GEN_3262 | _GEN_3263 & _GEN_3264 | _GEN_3265 & _GEN_3266;
+  wire         _GEN_3268 = _GEN_3266 & ~_GEN_3262 | ~_GEN_3264;
+  wire [15:0]  _GEN_3269 =
+    lanes_sroa_262338_0_r4 << {13'h0, lanes_sroa_266_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_266_0_r4[1], 1'h0} << lanes_sroa_266_0_r4[0];
-  wire         _GEN_3268 = {1'h0, _GEN_3267[15:9]} >= hold_46;
-  wire         _GEN_3269 = {7'h0, _GEN_3267[15]} >= hold_40;
-  wire         _GEN_3270 = {6'h0, _GEN_3267[15:14]} < hold_41;
-  wire         _GEN_3271 = {3'h0, _GEN_3267[15:11]} >= hold_44;
-  wire         _GEN_3272 = {2'h0, _GEN_3267[15:10]} < hold_45;
-  wire         _GEN_3273 = {5'h0, _GEN_3267[15:13]} >= hold_42;
-  wire         _GEN_3274 = {4'h0, _GEN_3267[15:12]} < hold_43;
-  wire         _GEN_3275 =
-    _GEN_3268 | _GEN_3269 & _GEN_3270 | _GEN_3271 & _GEN_3272 | _GEN_3273 & _GEN_3274;
-  wire         _GEN_3276 = _GEN_3274 & ~_GEN_3270 | ~_GEN_3272;
-  wire [15:0]  _GEN_3277 =
-    lanes_sroa_280340_0_r4 << {13'h0, lanes_sroa_284_0_r4[2], 2'h0}
+  wire         _GEN_3270 = {1'h0, _GEN_3269[15:9]} >= hold_46;
+  wire         _GEN_3271 = {7'h0, _GEN_3269[15]} >= hold_40;
+  wire         _GEN_3272 = {6'h0, _GEN_3269[15:14]} < hold_41;
+  wire         _GEN_3273 = {3'h0, _GEN_3269[15:11]} >= hold_44;
+  wire         _GEN_3274 = {2'h0, _GEN_3269[15:10]} < hold_45;
+  wire         _GEN_3275 = {5'h0, _GEN_3269[15:13]} >= hold_42;
+  wire         _GEN_3276 = {4'h0, _GEN_3269[15:12]} < hold_43;
+  wire         _GEN_3277 =
+    _GEN_3270 | _GEN_3271 & _GEN_3272 | _GEN_3273 & _GEN_3274 | _GEN_3275 & _GEN_3276;
+  wire         _GEN_3278 = _GEN_3276 & ~_GEN_3272 | ~_GEN_3274;
+  wire [15:0]  _GEN_3279 =
+    lanes_sroa_280343_0_r4 << {13'h0, lanes_sroa_284_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_284_0_r4[1], 1'h0} << lanes_sroa_284_0_r4[0];
-  wire         _GEN_3278 = {1'h0, _GEN_3277[15:9]} >= hold_46;
-  wire         _GEN_3279 = {7'h0, _GEN_3277[15]} >= hold_40;
-  wire         _GEN_3280 = {6'h0, _GEN_3277[15:14]} < hold_41;
-  wire         _GEN_3281 = {3'h0, _GEN_3277[15:11]} >= hold_44;
-  wire         _GEN_3282 = {2'h0, _GEN_3277[15:10]} < hold_45;
-  wire         _GEN_3283 = {5'h0, _GEN_3277[15:13]} >= hold_42;
-  wire         _GEN_3284 = {4'h0, _GEN_3277[15:12]} < hold_43;
-  wire         _GEN_3285 =
-    _GEN_3278 | _GEN_3279 & _GEN_3280 | _GEN_3281 & _GEN_3282 | _GEN_3283 & _GEN_3284;
-  wire         _GEN_3286 = _GEN_3284 & ~_GEN_3280 | ~_GEN_3282;
-  wire [15:0]  _GEN_3287 =
-    lanes_sroa_298345_0_r4 << {13'h0, lanes_sroa_302_0_r4[2], 2'h0}
+  wire         _GEN_3280 = {1'h0, _GEN_3279[15:9]} >= hold_46;
+  wire         _GEN_3281 = {7'h0, _GEN_3279[15]} >= hold_40;
+  wire         _GEN_3282 = {6'h0, _GEN_3279[15:14]} < hold_41;
+  wire         _GEN_3283 = {3'h0, _GEN_3279[15:11]} >= hold_44;
+  wire         _GEN_3284 = {2'h0, _GEN_3279[15:10]} < hold_45;
+  wire         _GEN_3285 = {5'h0, _GEN_3279[15:13]} >= hold_42;
+  wire         _GEN_3286 = {4'h0, _GEN_3279[15:12]} < hold_43;
+  wire         _GEN_3287 =
+    _GEN_3280 | _GEN_3281 & _GEN_3282 | _GEN_3283 & _GEN_3284 | _GEN_3285 & _GEN_3286;
+  wire         _GEN_3288 = _GEN_3286 & ~_GEN_3282 | ~_GEN_3284;
+  wire [15:0]  _GEN_3289 =
+    lanes_sroa_298348_0_r4 << {13'h0, lanes_sroa_302_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_302_0_r4[1], 1'h0} << lanes_sroa_302_0_r4[0];
-  wire         _GEN_3288 = {1'h0, _GEN_3287[15:9]} >= hold_46;
-  wire         _GEN_3289 = {7'h0, _GEN_3287[15]} >= hold_40;
-  wire         _GEN_3290 = {6'h0, _GEN_3287[15:14]} < hold_41;
-  wire         _GEN_3291 = {3'h0, _GEN_3287[15:11]} >= hold_44;
-  wire         _GEN_3292 = {2'h0, _GEN_3287[15:10]} < hold_45;
-  wire         _GEN_3293 = {5'h0, _GEN_3287[15:13]} >= hold_42;
-  wire         _GEN_3294 = {4'h0, _GEN_3287[15:12]} < hold_43;
-  wire         _GEN_3295 =
-    _GEN_3288 | _GEN_3289 & _GEN_3290 | _GEN_3291 & _GEN_3292 | _GEN_3293 & _GEN_3294;
-  wire         _GEN_3296 = _GEN_3294 & ~_GEN_3290 | ~_GEN_3292;
-  wire [15:0]  _GEN_3297 =
-    lanes_sroa_316350_0_r4 << {13'h0, lanes_sroa_320_0_r4[2], 2'h0}
+  wire         _GEN_3290 = {1'h0, _GEN_3289[15:9]} >= hold_46;
+  wire         _GEN_3291 = {7'h0, _GEN_3289[15]} >= hold_40;
+  wire         _GEN_3292 = {6'h0, _GEN_3289[15:14]} < hold_41;
+  wire         _GEN_3293 = {3'h0, _GEN_3289[15:11]} >= hold_44;
+  wire         _GEN_3294 = {2'h0, _GEN_3289[15:10]} < hold_45;
+  wire         _GEN_3295 = {5'h0, _GEN_3289[15:13]} >= hold_42;
+  wire         _GEN_3296 = {4'h0, _GEN_3289[15:12]} < hold_43;
+  wire         _GEN_3297 =
+    _GEN_3290 | _GEN_3291 & _GEN_3292 | _GEN_3293 & _GEN_3294 | _GEN_3295 & _GEN_3296;
+  wire         _GEN_3298 = _GEN_3296 & ~_GEN_3292 | ~_GEN_3294;
+  wire [15:0]  _GEN_3299 =
+    lanes_sroa_316353_0_r4 << {13'h0, lanes_sroa_320_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_320_0_r4[1], 1'h0} << lanes_sroa_320_0_r4[0];
-  wire         _GEN_3298 = {1'h0, _GEN_3297[15:9]} >= hold_46;
-  wire         _GEN_3299 = {7'h0, _GEN_3297[15]} >= hold_40;
-  wire         _GEN_3300 = {6'h0, _GEN_3297[15:14]} < hold_41;
-  wire         _GEN_3301 = {3'h0, _GEN_3297[15:11]} >= hold_44;
-  wire         _GEN_3302 = {2'h0, _GEN_3297[15:10]} < hold_45;
-  wire         _GEN_3303 = {5'h0, _GEN_3297[15:13]} >= hold_42;
-  wire         _GEN_3304 = {4'h0, _GEN_3297[15:12]} < hold_43;
-  wire         _GEN_3305 =
-    _GEN_3298 | _GEN_3299 & _GEN_3300 | _GEN_3301 & _GEN_3302 | _GEN_3303 & _GEN_3304;
-  wire         _GEN_3306 = _GEN_3304 & ~_GEN_3300 | ~_GEN_3302;
-  wire [15:0]  _GEN_3307 =
-    lanes_sroa_334355_0_r4 << {13'h0, lanes_sroa_338_0_r4[2], 2'h0}
+  wire         _GEN_3300 = {1'h0, _GEN_3299[15:9]} >= hold_46;
+  wire         _GEN_3301 = {7'h0, _GEN_3299[15]} >= hold_40;
+  wire         _GEN_3302 = {6'h0, _GEN_3299[15:14]} < hold_41;
+  wire         _GEN_3303 = {3'h0, _GEN_3299[15:11]} >= hold_44;
+  wire         _GEN_3304 = {2'h0, _GEN_3299[15:10]} < hold_45;
+  wire         _GEN_3305 = {5'h0, _GEN_3299[15:13]} >= hold_42;
+  wire         _GEN_3306 = {4'h0, _GEN_3299[15:12]} < hold_43;
+  wire         _GEN_3307 =
+    _GEN_3300 | _GEN_3301 & _GEN_3302 | _GEN_3303 & _GEN_3304 | _GEN_3305 & _GEN_3306;
+  wire         _GEN_3308 = _GEN_3306 & ~_GEN_3302 | ~_GEN_3304;
+  wire [15:0]  _GEN_3309 =
+    lanes_sroa_334358_0_r4 << {13'h0, lanes_sroa_338_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_338_0_r4[1], 1'h0} << lanes_sroa_338_0_r4[0];
-  wire         _GEN_3308 = {1'h0, _GEN_3307[15:9]} >= hold_46;
-  wire         _GEN_3309 = {7'h0, _GEN_3307[15]} >= hold_40;
-  wire         _GEN_3310 = {6'h0, _GEN_3307[15:14]} < hold_41;
-  wire         _GEN_3311 = {3'h0, _GEN_3307[15:11]} >= hold_44;
-  wire         _GEN_3312 = {2'h0, _GEN_3307[15:10]} < hold_45;
-  wire         _GEN_3313 = {5'h0, _GEN_3307[15:13]} >= hold_42;
-  wire         _GEN_3314 = {4'h0, _GEN_3307[15:12]} < hold_43;
-  wire         _GEN_3315 =
-    _GEN_3308 | _GEN_3309 & _GEN_3310 | _GEN_3311 & _GEN_3312 | _GEN_3313 & _GEN_3314;
-  wire         _GEN_3316 = _GEN_3314 & ~_GEN_3310 | ~_GEN_3312;
-  wire [15:0]  _GEN_3317 =
-    lanes_sroa_352360_0_r4 << {13'h0, lanes_sroa_356_0_r4[2], 2'h0}
+  wire         _GEN_3310 = {1'h0, _GEN_3309[15:9]} >= hold_46;
+  wire         _GEN_3311 = {7'h0, _GEN_3309[15]} >= hold_40;
+  wire         _GEN_3312 = {6'h0, _GEN_3309[15:14]} < hold_41;
+  wire         _GEN_3313 = {3'h0, _GEN_3309[15:11]} >= hold_44;
+  wire         _GEN_3314 = {2'h0, _GEN_3309[15:10]} < hold_45;
+  wire         _GEN_3315 = {5'h0, _GEN_3309[15:13]} >= hold_42;
+  wire         _GEN_3316 = {4'h0, _GEN_3309[15:12]} < hold_43;
+  wire         _GEN_3317 =
+    _GEN_3310 | _GEN_3311 & _GEN_3312 | _GEN_3313 & _GEN_3314 | _GEN_3315 & _GEN_3316;
+  wire         _GEN_3318 = _GEN_3316 & ~_GEN_3312 | ~_GEN_3314;
+  wire [15:0]  _GEN_3319 =
+    lanes_sroa_352363_0_r4 << {13'h0, lanes_sroa_356_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_356_0_r4[1], 1'h0} << lanes_sroa_356_0_r4[0];
-  wire         _GEN_3318 = {1'h0, _GEN_3317[15:9]} >= hold_46;
-  wire         _GEN_3319 = {7'h0, _GEN_3317[15]} >= hold_40;
-  wire         _GEN_3320 = {6'h0, _GEN_3317[15:14]} < hold_41;
-  wire         _GEN_3321 = {3'h0, _GEN_3317[15:11]} >= hold_44;
-  wire         _GEN_3322 = {2'h0, _GEN_3317[15:10]} < hold_45;
-  wire         _GEN_3323 = {5'h0, _GEN_3317[15:13]} >= hold_42;
-  wire         _GEN_3324 = {4'h0, _GEN_3317[15:12]} < hold_43;
-  wire         _GEN_3325 =
-    _GEN_3318 | _GEN_3319 & _GEN_3320 | _GEN_3321 & _GEN_3322 | _GEN_3323 & _GEN_3324;
-  wire         _GEN_3326 = _GEN_3324 & ~_GEN_3320 | ~_GEN_3322;
-  wire [15:0]  _GEN_3327 =
-    lanes_sroa_370365_0_r4 << {13'h0, lanes_sroa_374_0_r4[2], 2'h0}
+  wire         _GEN_3320 = {1'h0, _GEN_3319[15:9]} >= hold_46;
+  wire         _GEN_3321 = {7'h0, _GEN_3319[15]} >= hold_40;
+  wire         _GEN_3322 = {6'h0, _GEN_3319[15:14]} < hold_41;
+  wire         _GEN_3323 = {3'h0, _GEN_3319[15:11]} >= hold_44;
+  wire         _GEN_3324 = {2'h0, _GEN_3319[15:10]} < hold_45;
+  wire         _GEN_3325 = {5'h0, _GEN_3319[15:13]} >= hold_42;
+  wire         _GEN_3326 = {4'h0, _GEN_3319[15:12]} < hold_43;
+  wire         _GEN_3327 =
+    _GEN_3320 | _GEN_3321 & _GEN_3322 | _GEN_3323 & _GEN_3324 | _GEN_3325 & _GEN_3326;
+  wire         _GEN_3328 = _GEN_3326 & ~_GEN_3322 | ~_GEN_3324;
+  wire [15:0]  _GEN_3329 =
+    lanes_sroa_370368_0_r4 << {13'h0, lanes_sroa_374_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_374_0_r4[1], 1'h0} << lanes_sroa_374_0_r4[0];
-  wire         _GEN_3328 = {1'h0, _GEN_3327[15:9]} >= hold_46;
-  wire         _GEN_3329 = {7'h0, _GEN_3327[15]} >= hold_40;
-  wire         _GEN_3330 = {6'h0, _GEN_3327[15:14]} < hold_41;
-  wire         _GEN_3331 = {3'h0, _GEN_3327[15:11]} >= hold_44;
-  wire         _GEN_3332 = {2'h0, _GEN_3327[15:10]} < hold_45;
-  wire         _GEN_3333 = {5'h0, _GEN_3327[15:13]} >= hold_42;
-  wire         _GEN_3334 = {4'h0, _GEN_3327[15:12]} < hold_43;
-  wire         _GEN_3335 =
-    _GEN_3328 | _GEN_3329 & _GEN_3330 | _GEN_3331 & _GEN_3332 | _GEN_3333 & _GEN_3334;
-  wire         _GEN_3336 = _GEN_3334 & ~_GEN_3330 | ~_GEN_3332;
-  wire [15:0]  _GEN_3337 =
-    lanes_sroa_388370_0_r4 << {13'h0, lanes_sroa_392_0_r4[2], 2'h0}
+  wire         _GEN_3330 = {1'h0, _GEN_3329[15:9]} >= hold_46;
+  wire         _GEN_3331 = {7'h0, _GEN_3329[15]} >= hold_40;
+  wire         _GEN_3332 = {6'h0, _GEN_3329[15:14]} < hold_41;
+  wire         _GEN_3333 = {3'h0, _GEN_3329[15:11]} >= hold_44;
+  wire         _GEN_3334 = {2'h0, _GEN_3329[15:10]} < hold_45;
+  wire         _GEN_3335 = {5'h0, _GEN_3329[15:13]} >= hold_42;
+  wire         _GEN_3336 = {4'h0, _GEN_3329[15:12]} < hold_43;
+  wire         _GEN_3337 =
+    _GEN_3330 | _GEN_3331 & _GEN_3332 | _GEN_3333 & _GEN_3334 | _GEN_3335 & _GEN_3336;
+  wire         _GEN_3338 = _GEN_3336 & ~_GEN_3332 | ~_GEN_3334;
+  wire [15:0]  _GEN_3339 =
+    lanes_sroa_388373_0_r4 << {13'h0, lanes_sroa_392_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_392_0_r4[1], 1'h0} << lanes_sroa_392_0_r4[0];
-  wire         _GEN_3338 = {1'h0, _GEN_3337[15:9]} >= hold_46;
-  wire         _GEN_3339 = {7'h0, _GEN_3337[15]} >= hold_40;
-  wire         _GEN_3340 = {6'h0, _GEN_3337[15:14]} < hold_41;
-  wire         _GEN_3341 = {3'h0, _GEN_3337[15:11]} >= hold_44;
-  wire         _GEN_3342 = {2'h0, _GEN_3337[15:10]} < hold_45;
-  wire         _GEN_3343 = {5'h0, _GEN_3337[15:13]} >= hold_42;
-  wire         _GEN_3344 = {4'h0, _GEN_3337[15:12]} < hold_43;
-  wire         _GEN_3345 =
-    _GEN_3338 | _GEN_3339 & _GEN_3340 | _GEN_3341 & _GEN_3342 | _GEN_3343 & _GEN_3344;
-  wire         _GEN_3346 = _GEN_3344 & ~_GEN_3340 | ~_GEN_3342;
-  wire [15:0]  _GEN_3347 =
-    lanes_sroa_406375_0_r4 << {13'h0, lanes_sroa_410_0_r4[2], 2'h0}
+  wire         _GEN_3340 = {1'h0, _GEN_3339[15:9]} >= hold_46;
+  wire         _GEN_3341 = {7'h0, _GEN_3339[15]} >= hold_40;
+  wire         _GEN_3342 = {6'h0, _GEN_3339[15:14]} < hold_41;
+  wire         _GEN_3343 = {3'h0, _GEN_3339[15:11]} >= hold_44;
+  wire         _GEN_3344 = {2'h0, _GEN_3339[15:10]} < hold_45;
+  wire         _GEN_3345 = {5'h0, _GEN_3339[15:13]} >= hold_42;
+  wire         _GEN_3346 = {4'h0, _GEN_3339[15:12]} < hold_43;
+  wire         _GEN_3347 =
+    _GEN_3340 | _GEN_3341 & _GEN_3342 | _GEN_3343 & _GEN_3344 | _GEN_3345 & _GEN_3346;
+  wire         _GEN_3348 = _GEN_3346 & ~_GEN_3342 | ~_GEN_3344;
+  wire [15:0]  _GEN_3349 =
+    lanes_sroa_406378_0_r4 << {13'h0, lanes_sroa_410_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_410_0_r4[1], 1'h0} << lanes_sroa_410_0_r4[0];
-  wire         _GEN_3348 = {1'h0, _GEN_3347[15:9]} >= hold_46;
-  wire         _GEN_3349 = {7'h0, _GEN_3347[15]} >= hold_40;
-  wire         _GEN_3350 = {6'h0, _GEN_3347[15:14]} < hold_41;
-  wire         _GEN_3351 = {3'h0, _GEN_3347[15:11]} >= hold_44;
-  wire         _GEN_3352 = {2'h0, _GEN_3347[15:10]} < hold_45;
-  wire         _GEN_3353 = {5'h0, _GEN_3347[15:13]} >= hold_42;
-  wire         _GEN_3354 = {4'h0, _GEN_3347[15:12]} < hold_43;
-  wire         _GEN_3355 =
-    _GEN_3348 | _GEN_3349 & _GEN_3350 | _GEN_3351 & _GEN_3352 | _GEN_3353 & _GEN_3354;
-  wire         _GEN_3356 = _GEN_3354 & ~_GEN_3350 | ~_GEN_3352;
-  wire [15:0]  _GEN_3357 =
-    lanes_sroa_424380_0_r4 << {13'h0, lanes_sroa_428_0_r4[2], 2'h0}
+  wire         _GEN_3350 = {1'h0, _GEN_3349[15:9]} >= hold_46;
+  wire         _GEN_3351 = {7'h0, _GEN_3349[15]} >= hold_40;
+  wire         _GEN_3352 = {6'h0, _GEN_3349[15:14]} < hold_41;
+  wire         _GEN_3353 = {3'h0, _GEN_3349[15:11]} >= hold_44;
+  wire         _GEN_3354 = {2'h0, _GEN_3349[15:10]} < hold_45;
+  wire         _GEN_3355 = {5'h0, _GEN_3349[15:13]} >= hold_42;
+  wire         _GEN_3356 = {4'h0, _GEN_3349[15:12]} < hold_43;
+  wire         _GEN_3357 =
+    _GEN_3350 | _GEN_3351 & _GEN_3352 | _GEN_3353 & _GEN_3354 | _GEN_3355 & _GEN_3356;
+  wire         _GEN_3358 = _GEN_3356 & ~_GEN_3352 | ~_GEN_3354;
+  wire [15:0]  _GEN_3359 =
+    lanes_sroa_424383_0_r4 << {13'h0, lanes_sroa_428_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_428_0_r4[1], 1'h0} << lanes_sroa_428_0_r4[0];
-  wire         _GEN_3358 = {1'h0, _GEN_3357[15:9]} >= hold_46;
-  wire         _GEN_3359 = {7'h0, _GEN_3357[15]} >= hold_40;
-  wire         _GEN_3360 = {6'h0, _GEN_3357[15:14]} < hold_41;
-  wire         _GEN_3361 = {3'h0, _GEN_3357[15:11]} >= hold_44;
-  wire         _GEN_3362 = {2'h0, _GEN_3357[15:10]} < hold_45;
-  wire         _GEN_3363 = {5'h0, _GEN_3357[15:13]} >= hold_42;
-  wire         _GEN_3364 = {4'h0, _GEN_3357[15:12]} < hold_43;
-  wire         _GEN_3365 =
-    _GEN_3358 | _GEN_3359 & _GEN_3360 | _GEN_3361 & _GEN_3362 | _GEN_3363 & _GEN_3364;
-  wire         _GEN_3366 = _GEN_3364 & ~_GEN_3360 | ~_GEN_3362;
-  wire [15:0]  _GEN_3367 =
-    lanes_sroa_442385_0_r4 << {13'h0, lanes_sroa_446_0_r4[2], 2'h0}
+  wire         _GEN_3360 = {1'h0, _GEN_3359[15:9]} >= hold_46;
+  wire         _GEN_3361 = {7'h0, _GEN_3359[15]} >= hold_40;
+  wire         _GEN_3362 = {6'h0, _GEN_3359[15:14]} < hold_41;
+  wire         _GEN_3363 = {3'h0, _GEN_3359[15:11]} >= hold_44;
+  wire         _GEN_3364 = {2'h0, _GEN_3359[15:10]} < hold_45;
+  wire         _GEN_3365 = {5'h0, _GEN_3359[15:13]} >= hold_42;
+  wire         _GEN_3366 = {4'h0, _GEN_3359[15:12]} < hold_43;
+  wire         _GEN_3367 =
+    _GEN_3360 | _GEN_3361 & _GEN_3362 | _GEN_3363 & _GEN_3364 | _GEN_3365 & _GEN_3366;
+  wire         _GEN_3368 = _GEN_3366 & ~_GEN_3362 | ~_GEN_3364;
+  wire [15:0]  _GEN_3369 =
+    lanes_sroa_442388_0_r4 << {13'h0, lanes_sroa_446_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_446_0_r4[1], 1'h0} << lanes_sroa_446_0_r4[0];
-  wire         _GEN_3368 = {1'h0, _GEN_3367[15:9]} >= hold_46;
-  wire         _GEN_3369 = {7'h0, _GEN_3367[15]} >= hold_40;
-  wire         _GEN_3370 = {6'h0, _GEN_3367[15:14]} < hold_41;
-  wire         _GEN_3371 = {3'h0, _GEN_3367[15:11]} >= hold_44;
-  wire         _GEN_3372 = {2'h0, _GEN_3367[15:10]} < hold_45;
-  wire         _GEN_3373 = {5'h0, _GEN_3367[15:13]} >= hold_42;
-  wire         _GEN_3374 = {4'h0, _GEN_3367[15:12]} < hold_43;
-  wire         _GEN_3375 =
-    _GEN_3368 | _GEN_3369 & _GEN_3370 | _GEN_3371 & _GEN_3372 | _GEN_3373 & _GEN_3374;
-  wire         _GEN_3376 = _GEN_3374 & ~_GEN_3370 | ~_GEN_3372;
-  wire [15:0]  _GEN_3377 =
-    lanes_sroa_460390_0_r4 << {13'h0, lanes_sroa_464_0_r4[2], 2'h0}
+  wire         _GEN_3370 = {1'h0, _GEN_3369[15:9]} >= hold_46;
+  wire         _GEN_3371 = {7'h0, _GEN_3369[15]} >= hold_40;
+  wire         _GEN_3372 = {6'h0, _GEN_3369[15:14]} < hold_41;
+  wire         _GEN_3373 = {3'h0, _GEN_3369[15:11]} >= hold_44;
+  wire         _GEN_3374 = {2'h0, _GEN_3369[15:10]} < hold_45;
+  wire         _GEN_3375 = {5'h0, _GEN_3369[15:13]} >= hold_42;
+  wire         _GEN_3376 = {4'h0, _GEN_3369[15:12]} < hold_43;
+  wire         _GEN_3377 =
+    _GEN_3370 | _GEN_3371 & _GEN_3372 | _GEN_3373 & _GEN_3374 | _GEN_3375 & _GEN_3376;
+  wire         _GEN_3378 = _GEN_3376 & ~_GEN_3372 | ~_GEN_3374;
+  wire [15:0]  _GEN_3379 =
+    lanes_sroa_460393_0_r4 << {13'h0, lanes_sroa_464_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_464_0_r4[1], 1'h0} << lanes_sroa_464_0_r4[0];
-  wire         _GEN_3378 = {1'h0, _GEN_3377[15:9]} >= hold_46;
-  wire         _GEN_3379 = {7'h0, _GEN_3377[15]} >= hold_40;
-  wire         _GEN_3380 = {6'h0, _GEN_3377[15:14]} < hold_41;
-  wire         _GEN_3381 = {3'h0, _GEN_3377[15:11]} >= hold_44;
-  wire         _GEN_3382 = {2'h0, _GEN_3377[15:10]} < hold_45;
-  wire         _GEN_3383 = {5'h0, _GEN_3377[15:13]} >= hold_42;
-  wire         _GEN_3384 = {4'h0, _GEN_3377[15:12]} < hold_43;
-  wire         _GEN_3385 =
-    _GEN_3378 | _GEN_3379 & _GEN_3380 | _GEN_3381 & _GEN_3382 | _GEN_3383 & _GEN_3384;
-  wire         _GEN_3386 = _GEN_3384 & ~_GEN_3380 | ~_GEN_3382;
-  wire [15:0]  _GEN_3387 =
-    lanes_sroa_478395_0_r4 << {13'h0, lanes_sroa_482_0_r4[2], 2'h0}
+  wire         _GEN_3380 = {1'h0, _GEN_3379[15:9]} >= hold_46;
+  wire         _GEN_3381 = {7'h0, _GEN_3379[15]} >= hold_40;
+  wire         _GEN_3382 = {6'h0, _GEN_3379[15:14]} < hold_41;
+  wire         _GEN_3383 = {3'h0, _GEN_3379[15:11]} >= hold_44;
+  wire         _GEN_3384 = {2'h0, _GEN_3379[15:10]} < hold_45;
+  wire         _GEN_3385 = {5'h0, _GEN_3379[15:13]} >= hold_42;
+  wire         _GEN_3386 = {4'h0, _GEN_3379[15:12]} < hold_43;
+  wire         _GEN_3387 =
+    _GEN_3380 | _GEN_3381 & _GEN_3382 | _GEN_3383 & _GEN_3384 | _GEN_3385 & _GEN_3386;
+  wire         _GEN_3388 = _GEN_3386 & ~_GEN_3382 | ~_GEN_3384;
+  wire [15:0]  _GEN_3389 =
+    lanes_sroa_478398_0_r4 << {13'h0, lanes_sroa_482_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_482_0_r4[1], 1'h0} << lanes_sroa_482_0_r4[0];
-  wire         _GEN_3388 = {1'h0, _GEN_3387[15:9]} >= hold_46;
-  wire         _GEN_3389 = {7'h0, _GEN_3387[15]} >= hold_40;
-  wire         _GEN_3390 = {6'h0, _GEN_3387[15:14]} < hold_41;
-  wire         _GEN_3391 = {3'h0, _GEN_3387[15:11]} >= hold_44;
-  wire         _GEN_3392 = {2'h0, _GEN_3387[15:10]} < hold_45;
-  wire         _GEN_3393 = {5'h0, _GEN_3387[15:13]} >= hold_42;
-  wire         _GEN_3394 = {4'h0, _GEN_3387[15:12]} < hold_43;
-  wire         _GEN_3395 =
-    _GEN_3388 | _GEN_3389 & _GEN_3390 | _GEN_3391 & _GEN_3392 | _GEN_3393 & _GEN_3394;
-  wire         _GEN_3396 = _GEN_3394 & ~_GEN_3390 | ~_GEN_3392;
-  wire [15:0]  _GEN_3397 =
-    lanes_sroa_496400_0_r4 << {13'h0, lanes_sroa_500_0_r4[2], 2'h0}
+  wire         _GEN_3390 = {1'h0, _GEN_3389[15:9]} >= hold_46;
+  wire         _GEN_3391 = {7'h0, _GEN_3389[15]} >= hold_40;
+  wire         _GEN_3392 = {6'h0, _GEN_3389[15:14]} < hold_41;
+  wire         _GEN_3393 = {3'h0, _GEN_3389[15:11]} >= hold_44;
+  wire         _GEN_3394 = {2'h0, _GEN_3389[15:10]} < hold_45;
+  wire         _GEN_3395 = {5'h0, _GEN_3389[15:13]} >= hold_42;
+  wire         _GEN_3396 = {4'h0, _GEN_3389[15:12]} < hold_43;
+  wire         _GEN_3397 =
+    _GEN_3390 | _GEN_3391 & _GEN_3392 | _GEN_3393 & _GEN_3394 | _GEN_3395 & _GEN_3396;
+  wire         _GEN_3398 = _GEN_3396 & ~_GEN_3392 | ~_GEN_3394;
+  wire [15:0]  _GEN_3399 =
+    lanes_sroa_496403_0_r4 << {13'h0, lanes_sroa_500_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_500_0_r4[1], 1'h0} << lanes_sroa_500_0_r4[0];
-  wire         _GEN_3398 = {1'h0, _GEN_3397[15:9]} >= hold_46;
-  wire         _GEN_3399 = {7'h0, _GEN_3397[15]} >= hold_40;
-  wire         _GEN_3400 = {6'h0, _GEN_3397[15:14]} < hold_41;
-  wire         _GEN_3401 = {3'h0, _GEN_3397[15:11]} >= hold_44;
-  wire         _GEN_3402 = {2'h0, _GEN_3397[15:10]} < hold_45;
-  wire         _GEN_3403 = {5'h0, _GEN_3397[15:13]} >= hold_42;
-  wire         _GEN_3404 = {4'h0, _GEN_3397[15:12]} < hold_43;
-  wire         _GEN_3405 =
-    _GEN_3398 | _GEN_3399 & _GEN_3400 | _GEN_3401 & _GEN_3402 | _GEN_3403 & _GEN_3404;
-  wire         _GEN_3406 = _GEN_3404 & ~_GEN_3400 | ~_GEN_3402;
-  wire [15:0]  _GEN_3407 =
-    lanes_sroa_514405_0_r4 << {13'h0, lanes_sroa_518_0_r4[2], 2'h0}
+  wire         _GEN_3400 = {1'h0, _GEN_3399[15:9]} >= hold_46;
+  wire         _GEN_3401 = {7'h0, _GEN_3399[15]} >= hold_40;
+  wire         _GEN_3402 = {6'h0, _GEN_3399[15:14]} < hold_41;
+  wire         _GEN_3403 = {3'h0, _GEN_3399[15:11]} >= hold_44;
+  wire         _GEN_3404 = {2'h0, _GEN_3399[15:10]} < hold_45;
+  wire         _GEN_3405 = {5'h0, _GEN_3399[15:13]} >= hold_42;
+  wire         _GEN_3406 = {4'h0, _GEN_3399[15:12]} < hold_43;
+  wire         _GEN_3407 =
+    _GEN_3400 | _GEN_3401 & _GEN_3402 | _GEN_3403 & _GEN_3404 | _GEN_3405 & _GEN_3406;
+  wire         _GEN_3408 = _GEN_3406 & ~_GEN_3402 | ~_GEN_3404;
+  wire [15:0]  _GEN_3409 =
+    lanes_sroa_514408_0_r4 << {13'h0, lanes_sroa_518_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_518_0_r4[1], 1'h0} << lanes_sroa_518_0_r4[0];
-  wire         _GEN_3408 = {1'h0, _GEN_3407[15:9]} >= hold_46;
-  wire         _GEN_3409 = {7'h0, _GEN_3407[15]} >= hold_40;
-  wire         _GEN_3410 = {6'h0, _GEN_3407[15:14]} < hold_41;
-  wire         _GEN_3411 = {3'h0, _GEN_3407[15:11]} >= hold_44;
-  wire         _GEN_3412 = {2'h0, _GEN_3407[15:10]} < hold_45;
-  wire         _GEN_3413 = {5'h0, _GEN_3407[15:13]} >= hold_42;
-  wire         _GEN_3414 = {4'h0, _GEN_3407[15:12]} < hold_43;
-  wire         _GEN_3415 =
-    _GEN_3408 | _GEN_3409 & _GEN_3410 | _GEN_3411 & _GEN_3412 | _GEN_3413 & _GEN_3414;
-  wire         _GEN_3416 = _GEN_3414 & ~_GEN_3410 | ~_GEN_3412;
-  wire [15:0]  _GEN_3417 =
-    lanes_sroa_532410_0_r4 << {13'h0, lanes_sroa_536_0_r4[2], 2'h0}
+  wire         _GEN_3410 = {1'h0, _GEN_3409[15:9]} >= hold_46;
+  wire         _GEN_3411 = {7'h0, _GEN_3409[15]} >= hold_40;
+  wire         _GEN_3412 = {6'h0, _GEN_3409[15:14]} < hold_41;
+  wire         _GEN_3413 = {3'h0, _GEN_3409[15:11]} >= hold_44;
+  wire         _GEN_3414 = {2'h0, _GEN_3409[15:10]} < hold_45;
+  wire         _GEN_3415 = {5'h0, _GEN_3409[15:13]} >= hold_42;
+  wire         _GEN_3416 = {4'h0, _GEN_3409[15:12]} < hold_43;
+  wire         _GEN_3417 =
+    _GEN_3410 | _GEN_3411 & _GEN_3412 | _GEN_3413 & _GEN_3414 | _GEN_3415 & _GEN_3416;
+  wire         _GEN_3418 = _GEN_3416 & ~_GEN_3412 | ~_GEN_3414;
+  wire [15:0]  _GEN_3419 =
+    lanes_sroa_532413_0_r4 << {13'h0, lanes_sroa_536_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_536_0_r4[1], 1'h0} << lanes_sroa_536_0_r4[0];
-  wire         _GEN_3418 = {1'h0, _GEN_3417[15:9]} >= hold_46;
-  wire         _GEN_3419 = {7'h0, _GEN_3417[15]} >= hold_40;
-  wire         _GEN_3420 = {6'h0, _GEN_3417[15:14]} < hold_41;
-  wire         _GEN_3421 = {3'h0, _GEN_3417[15:11]} >= hold_44;
-  wire         _GEN_3422 = {2'h0, _GEN_3417[15:10]} < hold_45;
-  wire         _GEN_3423 = {5'h0, _GEN_3417[15:13]} >= hold_42;
-  wire         _GEN_3424 = {4'h0, _GEN_3417[15:12]} < hold_43;
-  wire         _GEN_3425 =
-    _GEN_3418 | _GEN_3419 & _GEN_3420 | _GEN_3421 & _GEN_3422 | _GEN_3423 & _GEN_3424;
-  wire         _GEN_3426 = _GEN_3424 & ~_GEN_3420 | ~_GEN_3422;
-  wire [15:0]  _GEN_3427 =
-    lanes_sroa_550415_0_r4 << {13'h0, lanes_sroa_554_0_r4[2], 2'h0}
+  wire         _GEN_3420 = {1'h0, _GEN_3419[15:9]} >= hold_46;
+  wire         _GEN_3421 = {7'h0, _GEN_3419[15]} >= hold_40;
+  wire         _GEN_3422 = {6'h0, _GEN_3419[15:14]} < hold_41;
+  wire         _GEN_3423 = {3'h0, _GEN_3419[15:11]} >= hold_44;
+  wire         _GEN_3424 = {2'h0, _GEN_3419[15:10]} < hold_45;
+  wire         _GEN_3425 = {5'h0, _GEN_3419[15:13]} >= hold_42;
+  wire         _GEN_3426 = {4'h0, _GEN_3419[15:12]} < hold_43;
+  wire         _GEN_3427 =
+    _GEN_3420 | _GEN_3421 & _GEN_3422 | _GEN_3423 & _GEN_3424 | _GEN_3425 & _GEN_3426;
+  wire         _GEN_3428 = _GEN_3426 & ~_GEN_3422 | ~_GEN_3424;
+  wire [15:0]  _GEN_3429 =
+    lanes_sroa_550418_0_r4 << {13'h0, lanes_sroa_554_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_554_0_r4[1], 1'h0} << lanes_sroa_554_0_r4[0];
-  wire         _GEN_3428 = {1'h0, _GEN_3427[15:9]} >= hold_46;
-  wire         _GEN_3429 = {7'h0, _GEN_3427[15]} >= hold_40;
-  wire         _GEN_3430 = {6'h0, _GEN_3427[15:14]} < hold_41;
-  wire         _GEN_3431 = {3'h0, _GEN_3427[15:11]} >= hold_44;
-  wire         _GEN_3432 = {2'h0, _GEN_3427[15:10]} < hold_45;
-  wire         _GEN_3433 = {5'h0, _GEN_3427[15:13]} >= hold_42;
-  wire         _GEN_3434 = {4'h0, _GEN_3427[15:12]} < hold_43;
-  wire         _GEN_3435 =
-    _GEN_3428 | _GEN_3429 & _GEN_3430 | _GEN_3431 & _GEN_3432 | _GEN_3433 & _GEN_3434;
-  wire         _GEN_3436 = _GEN_3434 & ~_GEN_3430 | ~_GEN_3432;
-  wire [15:0]  _GEN_3437 =
-    lanes_sroa_568420_0_r4 << {13'h0, lanes_sroa_572_0_r4[2], 2'h0}
+  wire         _GEN_3430 = {1'h0, _GEN_3429[15:9]} >= hold_46;
+  wire         _GEN_3431 = {7'h0, _GEN_3429[15]} >= hold_40;
+  wire         _GEN_3432 = {6'h0, _GEN_3429[15:14]} < hold_41;
+  wire         _GEN_3433 = {3'h0, _GEN_3429[15:11]} >= hold_44;
+  wire         _GEN_3434 = {2'h0, _GEN_3429[15:10]} < hold_45;
+  wire         _GEN_3435 = {5'h0, _GEN_3429[15:13]} >= hold_42;
+  wire         _GEN_3436 = {4'h0, _GEN_3429[15:12]} < hold_43;
+  wire         _GEN_3437 =
+    _GEN_3430 | _GEN_3431 & _GEN_3432 | _GEN_3433 & _GEN_3434 | _GEN_3435 & _GEN_3436;
+  wire         _GEN_3438 = _GEN_3436 & ~_GEN_3432 | ~_GEN_3434;
+  wire [15:0]  _GEN_3439 =
+    lanes_sroa_568423_0_r4 << {13'h0, lanes_sroa_572_0_r4[2], 2'h0}
     << {14'h0, lanes_sroa_572_0_r4[1], 1'h0} << lanes_sroa_572_0_r4[0];
-  wire         _GEN_3438 = {1'h0, _GEN_3437[15:9]} >= hold_46;
-  wire         _GEN_3439 = {7'h0, _GEN_3437[15]} >= hold_40;
-  wire         _GEN_3440 = {6'h0, _GEN_3437[15:14]} < hold_41;
-  wire         _GEN_3441 = {3'h0, _GEN_3437[15:11]} >= hold_44;
-  wire         _GEN_3442 = {2'h0, _GEN_3437[15:10]} < hold_45;
-  wire         _GEN_3443 = {5'h0, _GEN_3437[15:13]} >= hold_42;
-  wire         _GEN_3444 = {4'h0, _GEN_3437[15:12]} < hold_43;
-  wire         _GEN_3445 =
-    _GEN_3438 | _GEN_3439 & _GEN_3440 | _GEN_3441 & _GEN_3442 | _GEN_3443 & _GEN_3444;
-  wire         _GEN_3446 = _GEN_3444 & ~_GEN_3440 | ~_GEN_3442;
-  wire [31:0]  _GEN_3447 = ~_GEN_18 ? 32'h0 : masks_dout;
-  wire         _GEN_3448 = lanes_sroa_14_0_r4 == 3'h0;
-  wire         _GEN_3449 = lanes_sroa_446_0_r4 == 3'h0;
-  wire         _GEN_3450 = lanes_sroa_302_0_r4 == 3'h0;
-  wire         _GEN_3451 = lanes_sroa_158_0_r4 == 3'h0;
-  wire [319:0] _GEN_3452 =
-    hold_known_sroa_0_0 >> (~(step_sroa_0_0126_r4[1]) ? 320'h0 : 320'hA0)
-    >> (~(step_sroa_0_0126_r4[0]) ? 320'h0 : 320'h50);
-  wire         _GEN_3453 = lanes_sroa_464_0_r4 == 3'h0;
-  wire         _GEN_3454 = lanes_sroa_320_0_r4 == 3'h0;
-  wire         _GEN_3455 = lanes_sroa_176_0_r4 == 3'h0;
-  wire         _GEN_3456 = lanes_sroa_32_0_r4 == 3'h0;
-  wire         _GEN_3457 = lanes_sroa_482_0_r4 == 3'h0;
-  wire         _GEN_3458 = lanes_sroa_338_0_r4 == 3'h0;
-  wire         _GEN_3459 = lanes_sroa_194_0_r4 == 3'h0;
-  wire         _GEN_3460 = lanes_sroa_50_0_r4 == 3'h0;
-  wire         _GEN_3461 = lanes_sroa_500_0_r4 == 3'h0;
-  wire         _GEN_3462 = lanes_sroa_356_0_r4 == 3'h0;
-  wire         _GEN_3463 = lanes_sroa_212_0_r4 == 3'h0;
-  wire         _GEN_3464 = lanes_sroa_68_0_r4 == 3'h0;
-  wire         _GEN_3465 = lanes_sroa_518_0_r4 == 3'h0;
-  wire         _GEN_3466 = lanes_sroa_374_0_r4 == 3'h0;
-  wire         _GEN_3467 = lanes_sroa_230_0_r4 == 3'h0;
-  wire         _GEN_3468 = lanes_sroa_86_0_r4 == 3'h0;
-  wire         _GEN_3469 = lanes_sroa_536_0_r4 == 3'h0;
-  wire         _GEN_3470 = lanes_sroa_392_0_r4 == 3'h0;
-  wire         _GEN_3471 = lanes_sroa_248_0_r4 == 3'h0;
-  wire         _GEN_3472 = lanes_sroa_104_0_r4 == 3'h0;
-  wire         _GEN_3473 = lanes_sroa_554_0_r4 == 3'h0;
-  wire         _GEN_3474 = lanes_sroa_410_0_r4 == 3'h0;
-  wire         _GEN_3475 = lanes_sroa_266_0_r4 == 3'h0;
-  wire         _GEN_3476 = lanes_sroa_122_0_r4 == 3'h0;
-  wire         _GEN_3477 = lanes_sroa_572_0_r4 == 3'h0;
-  wire         _GEN_3478 = lanes_sroa_428_0_r4 == 3'h0;
-  wire         _GEN_3479 = lanes_sroa_284_0_r4 == 3'h0;
-  wire         _GEN_3480 = lanes_sroa_140_0_r4 == 3'h0;
-  wire         _GEN_3481 =
-    misfit_0125_r4 | cmp_i3100_r4s2
-    & (add_i1507_r4s2 != v56_r4s2 | {sub_i1476_1_r4s2, 2'h0} + add_r4s2 != v56_r4s2__1
-       | {sub_i1476_2_r4s2, 2'h0} + add_r4s2__1 != v56_r4s2__2 | {sub_i1476_3_r4s2, 2'h0}
-       + add_r4s2__2 != v56_r4s2__3 | {sub_i1476_4_r4s2, 2'h0}
-       + add_r4s2__3 != v56_r4s2__4 | {sub_i1476_5_r4s2, 2'h0}
-       + add_r4s2__4 != v56_r4s2__5 | {sub_i1476_6_r4s2, 2'h0}
-       + add_r4s2__5 != v56_r4s2__6 | {sub_i1476_7_r4s2, 2'h0}
-       + add_r4s2__6 != v56_r4s2__7);
-  wire         _GEN_3482 = _GEN_17 & ~(_GEN_3447[25]);
-  wire         _GEN_3483 = step_sroa_0_0126_r4[10:1] == 10'h2;
-  wire         _GEN_3484 =
+  wire         _GEN_3440 = {1'h0, _GEN_3439[15:9]} >= hold_46;
+  wire         _GEN_3441 = {7'h0, _GEN_3439[15]} >= hold_40;
+  wire         _GEN_3442 = {6'h0, _GEN_3439[15:14]} < hold_41;
+  wire         _GEN_3443 = {3'h0, _GEN_3439[15:11]} >= hold_44;
+  wire         _GEN_3444 = {2'h0, _GEN_3439[15:10]} < hold_45;
+  wire         _GEN_3445 = {5'h0, _GEN_3439[15:13]} >= hold_42;
+  wire         _GEN_3446 = {4'h0, _GEN_3439[15:12]} < hold_43;
+  wire         _GEN_3447 =
+    _GEN_3440 | _GEN_3441 & _GEN_3442 | _GEN_3443 & _GEN_3444 | _GEN_3445 & _GEN_3446;
+  wire         _GEN_3448 = _GEN_3446 & ~_GEN_3442 | ~_GEN_3444;
+  wire [31:0]  _GEN_3449 = ~_GEN_18 ? 32'h0 : masks_dout;
+  wire         _GEN_3450 = lanes_sroa_14_0_r4 == 3'h0;
+  wire         _GEN_3451 = lanes_sroa_446_0_r4 == 3'h0;
+  wire         _GEN_3452 = lanes_sroa_302_0_r4 == 3'h0;
+  wire         _GEN_3453 = lanes_sroa_158_0_r4 == 3'h0;
+  wire [319:0] _GEN_3454 =
+    hold_known_sroa_0_0 >> (~(step_sroa_0_0127_r4[1]) ? 320'h0 : 320'hA0)
+    >> (~(step_sroa_0_0127_r4[0]) ? 320'h0 : 320'h50);
+  wire         _GEN_3455 = lanes_sroa_464_0_r4 == 3'h0;
+  wire         _GEN_3456 = lanes_sroa_320_0_r4 == 3'h0;
+  wire         _GEN_3457 = lanes_sroa_176_0_r4 == 3'h0;
+  wire         _GEN_3458 = lanes_sroa_32_0_r4 == 3'h0;
+  wire         _GEN_3459 = lanes_sroa_482_0_r4 == 3'h0;
+  wire         _GEN_3460 = lanes_sroa_338_0_r4 == 3'h0;
+  wire         _GEN_3461 = lanes_sroa_194_0_r4 == 3'h0;
+  wire         _GEN_3462 = lanes_sroa_50_0_r4 == 3'h0;
+  wire         _GEN_3463 = lanes_sroa_500_0_r4 == 3'h0;
+  wire         _GEN_3464 = lanes_sroa_356_0_r4 == 3'h0;
+  wire         _GEN_3465 = lanes_sroa_212_0_r4 == 3'h0;
+  wire         _GEN_3466 = lanes_sroa_68_0_r4 == 3'h0;
+  wire         _GEN_3467 = lanes_sroa_518_0_r4 == 3'h0;
+  wire         _GEN_3468 = lanes_sroa_374_0_r4 == 3'h0;
+  wire         _GEN_3469 = lanes_sroa_230_0_r4 == 3'h0;
+  wire         _GEN_3470 = lanes_sroa_86_0_r4 == 3'h0;
+  wire         _GEN_3471 = lanes_sroa_536_0_r4 == 3'h0;
+  wire         _GEN_3472 = lanes_sroa_392_0_r4 == 3'h0;
+  wire         _GEN_3473 = lanes_sroa_248_0_r4 == 3'h0;
+  wire         _GEN_3474 = lanes_sroa_104_0_r4 == 3'h0;
+  wire         _GEN_3475 = lanes_sroa_554_0_r4 == 3'h0;
+  wire         _GEN_3476 = lanes_sroa_410_0_r4 == 3'h0;
+  wire         _GEN_3477 = lanes_sroa_266_0_r4 == 3'h0;
+  wire         _GEN_3478 = lanes_sroa_122_0_r4 == 3'h0;
+  wire         _GEN_3479 = lanes_sroa_572_0_r4 == 3'h0;
+  wire         _GEN_3480 = lanes_sroa_428_0_r4 == 3'h0;
+  wire         _GEN_3481 = lanes_sroa_284_0_r4 == 3'h0;
+  wire         _GEN_3482 = lanes_sroa_140_0_r4 == 3'h0;
+  wire         _GEN_3483 =
+    misfit_0126_r4 | v52_r4s2
+    & (add_i1521_r4s2 != v58_r4s2 | {sub_i1490_1_r4s2, 2'h0} + add_r4s2 != v58_r4s2__1
+       | {sub_i1490_2_r4s2, 2'h0} + add_r4s2__1 != v58_r4s2__2 | {sub_i1490_3_r4s2, 2'h0}
+       + add_r4s2__2 != v58_r4s2__3 | {sub_i1490_4_r4s2, 2'h0}
+       + add_r4s2__3 != v58_r4s2__4 | {sub_i1490_5_r4s2, 2'h0}
+       + add_r4s2__4 != v58_r4s2__5 | {sub_i1490_6_r4s2, 2'h0}
+       + add_r4s2__5 != v58_r4s2__6 | {sub_i1490_7_r4s2, 2'h0}
+       + add_r4s2__6 != v58_r4s2__7);
+  wire         _GEN_3484 = _GEN_17 & ~(_GEN_3449[25]);
+  wire         _GEN_3485 = step_sroa_0_0127_r4[9:1] == 9'h2;
+  wire         _GEN_3486 =
     tobool_i_not_not_25_r4s1 & (&lanes_sroa_464_0_r4) | or_r4s1__1
-    | lanes_sroa_464_0_r4 == 3'h6 & tobool_i_not_not_25_r4s1 & _GEN_3379
-    | lanes_sroa_464_0_r4 == 3'h5 & tobool_i_not_not_25_r4s1 & ~_GEN_3380
-    | lanes_sroa_464_0_r4 == 3'h4 & tobool_i_not_not_25_r4s1 & _GEN_3383
-    | lanes_sroa_464_0_r4 == 3'h3 & tobool_i_not_not_25_r4s1 & ~_GEN_3384
-    | lanes_sroa_464_0_r4 == 3'h2 & tobool_i_not_not_25_r4s1 & _GEN_3381
-    | lanes_sroa_464_0_r4 == 3'h1 & tobool_i_not_not_25_r4s1 & ~_GEN_3382 | _GEN_3453
-    & tobool_i_not_not_25_r4s1 & _GEN_3378;
-  wire         _GEN_3485 = _GEN_15 | _GEN_2;
-  wire [127:0] _GEN_3486 =
+    | lanes_sroa_464_0_r4 == 3'h6 & tobool_i_not_not_25_r4s1 & _GEN_3381
+    | lanes_sroa_464_0_r4 == 3'h5 & tobool_i_not_not_25_r4s1 & ~_GEN_3382
+    | lanes_sroa_464_0_r4 == 3'h4 & tobool_i_not_not_25_r4s1 & _GEN_3385
+    | lanes_sroa_464_0_r4 == 3'h3 & tobool_i_not_not_25_r4s1 & ~_GEN_3386
+    | lanes_sroa_464_0_r4 == 3'h2 & tobool_i_not_not_25_r4s1 & _GEN_3383
+    | lanes_sroa_464_0_r4 == 3'h1 & tobool_i_not_not_25_r4s1 & ~_GEN_3384 | _GEN_3455
+    & tobool_i_not_not_25_r4s1 & _GEN_3380;
+  wire         _GEN_3487 = _GEN_15 | _GEN_2;
+  wire [127:0] _GEN_3488 =
     {_words_28_0_rd, _words_24_0_rd, _words_20_0_rd, _words_16_0_rd}
     >> {121'h0, spec_select_r4s1__5, 6'h0} >> {122'h0, spec_select_r4s1__4, 5'h0};
-  wire [31:0]  _GEN_3487 = cmp_i3546_1_r4s1 ? 32'h0 : _GEN_3486[31:0];
-  wire [127:0] _GEN_3488 =
+  wire [31:0]  _GEN_3489 = cmp_i3556_1_r4s1 ? 32'h0 : _GEN_3488[31:0];
+  wire [127:0] _GEN_3490 =
     {_words_44_0_rd, _words_40_0_rd, _words_36_0_rd, _words_32_0_rd}
     >> {121'h0, spec_select_r4s1__9, 6'h0} >> {122'h0, spec_select_r4s1__8, 5'h0};
-  wire [31:0]  _GEN_3489 = cmp_i3546_2_r4s1 ? 32'h0 : _GEN_3488[31:0];
-  wire         _GEN_3490 = _GEN_17 & ~(_GEN_3447[24]);
-  wire         _GEN_3491 =
-    tobool_i_not_not_24_r4s1 & (&lanes_sroa_446_0_r4) | or_r4s1__2
-    | lanes_sroa_446_0_r4 == 3'h6 & tobool_i_not_not_24_r4s1 & _GEN_3369
-    | lanes_sroa_446_0_r4 == 3'h5 & tobool_i_not_not_24_r4s1 & ~_GEN_3370
-    | lanes_sroa_446_0_r4 == 3'h4 & tobool_i_not_not_24_r4s1 & _GEN_3373
-    | lanes_sroa_446_0_r4 == 3'h3 & tobool_i_not_not_24_r4s1 & ~_GEN_3374
-    | lanes_sroa_446_0_r4 == 3'h2 & tobool_i_not_not_24_r4s1 & _GEN_3371
-    | lanes_sroa_446_0_r4 == 3'h1 & tobool_i_not_not_24_r4s1 & ~_GEN_3372 | _GEN_3449
-    & tobool_i_not_not_24_r4s1 & _GEN_3368;
-  wire         _GEN_3492 = _GEN_17 & ~(_GEN_3447[26]);
+  wire [31:0]  _GEN_3491 = cmp_i3556_2_r4s1 ? 32'h0 : _GEN_3490[31:0];
+  wire         _GEN_3492 = _GEN_17 & ~(_GEN_3449[24]);
   wire         _GEN_3493 =
+    tobool_i_not_not_24_r4s1 & (&lanes_sroa_446_0_r4) | or_r4s1__2
+    | lanes_sroa_446_0_r4 == 3'h6 & tobool_i_not_not_24_r4s1 & _GEN_3371
+    | lanes_sroa_446_0_r4 == 3'h5 & tobool_i_not_not_24_r4s1 & ~_GEN_3372
+    | lanes_sroa_446_0_r4 == 3'h4 & tobool_i_not_not_24_r4s1 & _GEN_3375
+    | lanes_sroa_446_0_r4 == 3'h3 & tobool_i_not_not_24_r4s1 & ~_GEN_3376
+    | lanes_sroa_446_0_r4 == 3'h2 & tobool_i_not_not_24_r4s1 & _GEN_3373
+    | lanes_sroa_446_0_r4 == 3'h1 & tobool_i_not_not_24_r4s1 & ~_GEN_3374 | _GEN_3451
+    & tobool_i_not_not_24_r4s1 & _GEN_3370;
+  wire         _GEN_3494 = _GEN_17 & ~(_GEN_3449[26]);
+  wire         _GEN_3495 =
     tobool_i_not_not_26_r4s1 & (&lanes_sroa_482_0_r4) | or_r4s1__3
-    | lanes_sroa_482_0_r4 == 3'h6 & tobool_i_not_not_26_r4s1 & _GEN_3389
-    | lanes_sroa_482_0_r4 == 3'h5 & tobool_i_not_not_26_r4s1 & ~_GEN_3390
-    | lanes_sroa_482_0_r4 == 3'h4 & tobool_i_not_not_26_r4s1 & _GEN_3393
-    | lanes_sroa_482_0_r4 == 3'h3 & tobool_i_not_not_26_r4s1 & ~_GEN_3394
-    | lanes_sroa_482_0_r4 == 3'h2 & tobool_i_not_not_26_r4s1 & _GEN_3391
-    | lanes_sroa_482_0_r4 == 3'h1 & tobool_i_not_not_26_r4s1 & ~_GEN_3392 | _GEN_3457
-    & tobool_i_not_not_26_r4s1 & _GEN_3388;
-  wire [127:0] _GEN_3494 =
+    | lanes_sroa_482_0_r4 == 3'h6 & tobool_i_not_not_26_r4s1 & _GEN_3391
+    | lanes_sroa_482_0_r4 == 3'h5 & tobool_i_not_not_26_r4s1 & ~_GEN_3392
+    | lanes_sroa_482_0_r4 == 3'h4 & tobool_i_not_not_26_r4s1 & _GEN_3395
+    | lanes_sroa_482_0_r4 == 3'h3 & tobool_i_not_not_26_r4s1 & ~_GEN_3396
+    | lanes_sroa_482_0_r4 == 3'h2 & tobool_i_not_not_26_r4s1 & _GEN_3393
+    | lanes_sroa_482_0_r4 == 3'h1 & tobool_i_not_not_26_r4s1 & ~_GEN_3394 | _GEN_3459
+    & tobool_i_not_not_26_r4s1 & _GEN_3390;
+  wire [127:0] _GEN_3496 =
     {_words_12_0_rd, _words_8_0_rd, _words_4_0_rd, _words_0_0_rd}
     >> {121'h0, spec_select_r4s1__1, 6'h0} >> {122'h0, spec_select_r4s1, 5'h0};
-  wire [31:0]  _GEN_3495 = cmp_i3546_r4s1 ? 32'h0 : _GEN_3494[31:0];
-  wire         _GEN_3496 = _GEN_17 & ~(_GEN_3447[23]);
-  wire         _GEN_3497 =
+  wire [31:0]  _GEN_3497 = cmp_i3556_r4s1 ? 32'h0 : _GEN_3496[31:0];
+  wire         _GEN_3498 = _GEN_17 & ~(_GEN_3449[23]);
+  wire         _GEN_3499 =
     tobool_i_not_not_23_r4s1 & (&lanes_sroa_428_0_r4) | or_r4s1__4
-    | lanes_sroa_428_0_r4 == 3'h6 & tobool_i_not_not_23_r4s1 & _GEN_3359
-    | lanes_sroa_428_0_r4 == 3'h5 & tobool_i_not_not_23_r4s1 & ~_GEN_3360
-    | lanes_sroa_428_0_r4 == 3'h4 & tobool_i_not_not_23_r4s1 & _GEN_3363
-    | lanes_sroa_428_0_r4 == 3'h3 & tobool_i_not_not_23_r4s1 & ~_GEN_3364
-    | lanes_sroa_428_0_r4 == 3'h2 & tobool_i_not_not_23_r4s1 & _GEN_3361
-    | lanes_sroa_428_0_r4 == 3'h1 & tobool_i_not_not_23_r4s1 & ~_GEN_3362 | _GEN_3478
-    & tobool_i_not_not_23_r4s1 & _GEN_3358;
-  wire [127:0] _GEN_3498 =
+    | lanes_sroa_428_0_r4 == 3'h6 & tobool_i_not_not_23_r4s1 & _GEN_3361
+    | lanes_sroa_428_0_r4 == 3'h5 & tobool_i_not_not_23_r4s1 & ~_GEN_3362
+    | lanes_sroa_428_0_r4 == 3'h4 & tobool_i_not_not_23_r4s1 & _GEN_3365
+    | lanes_sroa_428_0_r4 == 3'h3 & tobool_i_not_not_23_r4s1 & ~_GEN_3366
+    | lanes_sroa_428_0_r4 == 3'h2 & tobool_i_not_not_23_r4s1 & _GEN_3363
+    | lanes_sroa_428_0_r4 == 3'h1 & tobool_i_not_not_23_r4s1 & ~_GEN_3364 | _GEN_3480
+    & tobool_i_not_not_23_r4s1 & _GEN_3360;
+  wire [127:0] _GEN_3500 =
     {_words_60_0_rd, _words_56_0_rd, _words_52_0_rd, _words_48_0_rd}
     >> {121'h0, spec_select_r4s1__13, 6'h0} >> {122'h0, spec_select_r4s1__12, 5'h0};
-  wire [31:0]  _GEN_3499 = cmp_i3546_3_r4s1 ? 32'h0 : _GEN_3498[31:0];
-  wire [127:0] _GEN_3500 =
+  wire [31:0]  _GEN_3501 = cmp_i3556_3_r4s1 ? 32'h0 : _GEN_3500[31:0];
+  wire [127:0] _GEN_3502 =
     {_words_124_0_rd, _words_120_0_rd, _words_116_0_rd, _words_112_0_rd}
     >> {121'h0, spec_select_r4s1__29, 6'h0} >> {122'h0, spec_select_r4s1__28, 5'h0};
-  wire [31:0]  _GEN_3501 = cmp_i3546_7_r4s1 ? 32'h0 : _GEN_3500[31:0];
-  wire         _GEN_3502 = _GEN_17 & ~(_GEN_3447[27]);
-  wire         _GEN_3503 =
-    tobool_i_not_not_27_r4s1 & (&lanes_sroa_500_0_r4) | or_r4s1__5
-    | lanes_sroa_500_0_r4 == 3'h6 & tobool_i_not_not_27_r4s1 & _GEN_3399
-    | lanes_sroa_500_0_r4 == 3'h5 & tobool_i_not_not_27_r4s1 & ~_GEN_3400
-    | lanes_sroa_500_0_r4 == 3'h4 & tobool_i_not_not_27_r4s1 & _GEN_3403
-    | lanes_sroa_500_0_r4 == 3'h3 & tobool_i_not_not_27_r4s1 & ~_GEN_3404
-    | lanes_sroa_500_0_r4 == 3'h2 & tobool_i_not_not_27_r4s1 & _GEN_3401
-    | lanes_sroa_500_0_r4 == 3'h1 & tobool_i_not_not_27_r4s1 & ~_GEN_3402 | _GEN_3461
-    & tobool_i_not_not_27_r4s1 & _GEN_3398;
-  wire         _GEN_3504 = _GEN_17 & ~(_GEN_3447[22]);
+  wire [31:0]  _GEN_3503 = cmp_i3556_7_r4s1 ? 32'h0 : _GEN_3502[31:0];
+  wire         _GEN_3504 = _GEN_17 & ~(_GEN_3449[27]);
   wire         _GEN_3505 =
+    tobool_i_not_not_27_r4s1 & (&lanes_sroa_500_0_r4) | or_r4s1__5
+    | lanes_sroa_500_0_r4 == 3'h6 & tobool_i_not_not_27_r4s1 & _GEN_3401
+    | lanes_sroa_500_0_r4 == 3'h5 & tobool_i_not_not_27_r4s1 & ~_GEN_3402
+    | lanes_sroa_500_0_r4 == 3'h4 & tobool_i_not_not_27_r4s1 & _GEN_3405
+    | lanes_sroa_500_0_r4 == 3'h3 & tobool_i_not_not_27_r4s1 & ~_GEN_3406
+    | lanes_sroa_500_0_r4 == 3'h2 & tobool_i_not_not_27_r4s1 & _GEN_3403
+    | lanes_sroa_500_0_r4 == 3'h1 & tobool_i_not_not_27_r4s1 & ~_GEN_3404 | _GEN_3463
+    & tobool_i_not_not_27_r4s1 & _GEN_3400;
+  wire         _GEN_3506 = _GEN_17 & ~(_GEN_3449[22]);
+  wire         _GEN_3507 =
     tobool_i_not_not_22_r4s1 & (&lanes_sroa_410_0_r4) | or_r4s1__6
-    | lanes_sroa_410_0_r4 == 3'h6 & tobool_i_not_not_22_r4s1 & _GEN_3349
-    | lanes_sroa_410_0_r4 == 3'h5 & tobool_i_not_not_22_r4s1 & ~_GEN_3350
-    | lanes_sroa_410_0_r4 == 3'h4 & tobool_i_not_not_22_r4s1 & _GEN_3353
-    | lanes_sroa_410_0_r4 == 3'h3 & tobool_i_not_not_22_r4s1 & ~_GEN_3354
-    | lanes_sroa_410_0_r4 == 3'h2 & tobool_i_not_not_22_r4s1 & _GEN_3351
-    | lanes_sroa_410_0_r4 == 3'h1 & tobool_i_not_not_22_r4s1 & ~_GEN_3352 | _GEN_3474
-    & tobool_i_not_not_22_r4s1 & _GEN_3348;
-  wire [127:0] _GEN_3506 =
+    | lanes_sroa_410_0_r4 == 3'h6 & tobool_i_not_not_22_r4s1 & _GEN_3351
+    | lanes_sroa_410_0_r4 == 3'h5 & tobool_i_not_not_22_r4s1 & ~_GEN_3352
+    | lanes_sroa_410_0_r4 == 3'h4 & tobool_i_not_not_22_r4s1 & _GEN_3355
+    | lanes_sroa_410_0_r4 == 3'h3 & tobool_i_not_not_22_r4s1 & ~_GEN_3356
+    | lanes_sroa_410_0_r4 == 3'h2 & tobool_i_not_not_22_r4s1 & _GEN_3353
+    | lanes_sroa_410_0_r4 == 3'h1 & tobool_i_not_not_22_r4s1 & ~_GEN_3354 | _GEN_3476
+    & tobool_i_not_not_22_r4s1 & _GEN_3350;
+  wire [127:0] _GEN_3508 =
     {_words_108_0_rd, _words_104_0_rd, _words_100_0_rd, _words_96_0_rd}
     >> {121'h0, spec_select_r4s1__25, 6'h0} >> {122'h0, spec_select_r4s1__24, 5'h0};
-  wire [31:0]  _GEN_3507 = cmp_i3546_6_r4s1 ? 32'h0 : _GEN_3506[31:0];
-  wire [127:0] _GEN_3508 =
+  wire [31:0]  _GEN_3509 = cmp_i3556_6_r4s1 ? 32'h0 : _GEN_3508[31:0];
+  wire [127:0] _GEN_3510 =
     {_words_76_0_rd, _words_72_0_rd, _words_68_0_rd, _words_64_0_rd}
     >> {121'h0, spec_select_r4s1__17, 6'h0} >> {122'h0, spec_select_r4s1__16, 5'h0};
-  wire [31:0]  _GEN_3509 = cmp_i3546_4_r4s1 ? 32'h0 : _GEN_3508[31:0];
-  wire         _GEN_3510 = _GEN_17 & ~(_GEN_3447[21]);
-  wire         _GEN_3511 =
-    tobool_i_not_not_21_r4s1 & (&lanes_sroa_392_0_r4) | or_r4s1__7
-    | lanes_sroa_392_0_r4 == 3'h6 & tobool_i_not_not_21_r4s1 & _GEN_3339
-    | lanes_sroa_392_0_r4 == 3'h5 & tobool_i_not_not_21_r4s1 & ~_GEN_3340
-    | lanes_sroa_392_0_r4 == 3'h4 & tobool_i_not_not_21_r4s1 & _GEN_3343
-    | lanes_sroa_392_0_r4 == 3'h3 & tobool_i_not_not_21_r4s1 & ~_GEN_3344
-    | lanes_sroa_392_0_r4 == 3'h2 & tobool_i_not_not_21_r4s1 & _GEN_3341
-    | lanes_sroa_392_0_r4 == 3'h1 & tobool_i_not_not_21_r4s1 & ~_GEN_3342 | _GEN_3470
-    & tobool_i_not_not_21_r4s1 & _GEN_3338;
-  wire         _GEN_3512 = _GEN_17 & ~(_GEN_3447[28]);
+  wire [31:0]  _GEN_3511 = cmp_i3556_4_r4s1 ? 32'h0 : _GEN_3510[31:0];
+  wire         _GEN_3512 = _GEN_17 & ~(_GEN_3449[21]);
   wire         _GEN_3513 =
+    tobool_i_not_not_21_r4s1 & (&lanes_sroa_392_0_r4) | or_r4s1__7
+    | lanes_sroa_392_0_r4 == 3'h6 & tobool_i_not_not_21_r4s1 & _GEN_3341
+    | lanes_sroa_392_0_r4 == 3'h5 & tobool_i_not_not_21_r4s1 & ~_GEN_3342
+    | lanes_sroa_392_0_r4 == 3'h4 & tobool_i_not_not_21_r4s1 & _GEN_3345
+    | lanes_sroa_392_0_r4 == 3'h3 & tobool_i_not_not_21_r4s1 & ~_GEN_3346
+    | lanes_sroa_392_0_r4 == 3'h2 & tobool_i_not_not_21_r4s1 & _GEN_3343
+    | lanes_sroa_392_0_r4 == 3'h1 & tobool_i_not_not_21_r4s1 & ~_GEN_3344 | _GEN_3472
+    & tobool_i_not_not_21_r4s1 & _GEN_3340;
+  wire         _GEN_3514 = _GEN_17 & ~(_GEN_3449[28]);
+  wire         _GEN_3515 =
     tobool_i_not_not_28_r4s1 & (&lanes_sroa_518_0_r4) | or_r4s1__8
-    | lanes_sroa_518_0_r4 == 3'h6 & tobool_i_not_not_28_r4s1 & _GEN_3409
-    | lanes_sroa_518_0_r4 == 3'h5 & tobool_i_not_not_28_r4s1 & ~_GEN_3410
-    | lanes_sroa_518_0_r4 == 3'h4 & tobool_i_not_not_28_r4s1 & _GEN_3413
-    | lanes_sroa_518_0_r4 == 3'h3 & tobool_i_not_not_28_r4s1 & ~_GEN_3414
-    | lanes_sroa_518_0_r4 == 3'h2 & tobool_i_not_not_28_r4s1 & _GEN_3411
-    | lanes_sroa_518_0_r4 == 3'h1 & tobool_i_not_not_28_r4s1 & ~_GEN_3412 | _GEN_3465
-    & tobool_i_not_not_28_r4s1 & _GEN_3408;
-  wire [127:0] _GEN_3514 =
+    | lanes_sroa_518_0_r4 == 3'h6 & tobool_i_not_not_28_r4s1 & _GEN_3411
+    | lanes_sroa_518_0_r4 == 3'h5 & tobool_i_not_not_28_r4s1 & ~_GEN_3412
+    | lanes_sroa_518_0_r4 == 3'h4 & tobool_i_not_not_28_r4s1 & _GEN_3415
+    | lanes_sroa_518_0_r4 == 3'h3 & tobool_i_not_not_28_r4s1 & ~_GEN_3416
+    | lanes_sroa_518_0_r4 == 3'h2 & tobool_i_not_not_28_r4s1 & _GEN_3413
+    | lanes_sroa_518_0_r4 == 3'h1 & tobool_i_not_not_28_r4s1 & ~_GEN_3414 | _GEN_3467
+    & tobool_i_not_not_28_r4s1 & _GEN_3410;
+  wire [127:0] _GEN_3516 =
     {_words_92_0_rd, _words_88_0_rd, _words_84_0_rd, _words_80_0_rd}
     >> {121'h0, spec_select_r4s1__21, 6'h0} >> {122'h0, spec_select_r4s1__20, 5'h0};
-  wire [31:0]  _GEN_3515 = cmp_i3546_5_r4s1 ? 32'h0 : _GEN_3514[31:0];
-  wire         _GEN_3516 = _GEN_17 & ~(_GEN_3447[20]);
-  wire         _GEN_3517 =
-    tobool_i_not_not_20_r4s1 & (&lanes_sroa_374_0_r4) | or_r4s1__9
-    | lanes_sroa_374_0_r4 == 3'h6 & tobool_i_not_not_20_r4s1 & _GEN_3329
-    | lanes_sroa_374_0_r4 == 3'h5 & tobool_i_not_not_20_r4s1 & ~_GEN_3330
-    | lanes_sroa_374_0_r4 == 3'h4 & tobool_i_not_not_20_r4s1 & _GEN_3333
-    | lanes_sroa_374_0_r4 == 3'h3 & tobool_i_not_not_20_r4s1 & ~_GEN_3334
-    | lanes_sroa_374_0_r4 == 3'h2 & tobool_i_not_not_20_r4s1 & _GEN_3331
-    | lanes_sroa_374_0_r4 == 3'h1 & tobool_i_not_not_20_r4s1 & ~_GEN_3332 | _GEN_3466
-    & tobool_i_not_not_20_r4s1 & _GEN_3328;
-  wire         _GEN_3518 = _GEN_17 & ~(_GEN_3447[29]);
+  wire [31:0]  _GEN_3517 = cmp_i3556_5_r4s1 ? 32'h0 : _GEN_3516[31:0];
+  wire         _GEN_3518 = _GEN_17 & ~(_GEN_3449[20]);
   wire         _GEN_3519 =
-    tobool_i_not_not_29_r4s1 & (&lanes_sroa_536_0_r4) | or_r4s1__10
-    | lanes_sroa_536_0_r4 == 3'h6 & tobool_i_not_not_29_r4s1 & _GEN_3419
-    | lanes_sroa_536_0_r4 == 3'h5 & tobool_i_not_not_29_r4s1 & ~_GEN_3420
-    | lanes_sroa_536_0_r4 == 3'h4 & tobool_i_not_not_29_r4s1 & _GEN_3423
-    | lanes_sroa_536_0_r4 == 3'h3 & tobool_i_not_not_29_r4s1 & ~_GEN_3424
-    | lanes_sroa_536_0_r4 == 3'h2 & tobool_i_not_not_29_r4s1 & _GEN_3421
-    | lanes_sroa_536_0_r4 == 3'h1 & tobool_i_not_not_29_r4s1 & ~_GEN_3422 | _GEN_3469
-    & tobool_i_not_not_29_r4s1 & _GEN_3418;
-  wire         _GEN_3520 = _GEN_17 & ~(_GEN_3447[19]);
+    tobool_i_not_not_20_r4s1 & (&lanes_sroa_374_0_r4) | or_r4s1__9
+    | lanes_sroa_374_0_r4 == 3'h6 & tobool_i_not_not_20_r4s1 & _GEN_3331
+    | lanes_sroa_374_0_r4 == 3'h5 & tobool_i_not_not_20_r4s1 & ~_GEN_3332
+    | lanes_sroa_374_0_r4 == 3'h4 & tobool_i_not_not_20_r4s1 & _GEN_3335
+    | lanes_sroa_374_0_r4 == 3'h3 & tobool_i_not_not_20_r4s1 & ~_GEN_3336
+    | lanes_sroa_374_0_r4 == 3'h2 & tobool_i_not_not_20_r4s1 & _GEN_3333
+    | lanes_sroa_374_0_r4 == 3'h1 & tobool_i_not_not_20_r4s1 & ~_GEN_3334 | _GEN_3468
+    & tobool_i_not_not_20_r4s1 & _GEN_3330;
+  wire         _GEN_3520 = _GEN_17 & ~(_GEN_3449[29]);
   wire         _GEN_3521 =
-    tobool_i_not_not_19_r4s1 & (&lanes_sroa_356_0_r4) | or_r4s1__11
-    | lanes_sroa_356_0_r4 == 3'h6 & tobool_i_not_not_19_r4s1 & _GEN_3319
-    | lanes_sroa_356_0_r4 == 3'h5 & tobool_i_not_not_19_r4s1 & ~_GEN_3320
-    | lanes_sroa_356_0_r4 == 3'h4 & tobool_i_not_not_19_r4s1 & _GEN_3323
-    | lanes_sroa_356_0_r4 == 3'h3 & tobool_i_not_not_19_r4s1 & ~_GEN_3324
-    | lanes_sroa_356_0_r4 == 3'h2 & tobool_i_not_not_19_r4s1 & _GEN_3321
-    | lanes_sroa_356_0_r4 == 3'h1 & tobool_i_not_not_19_r4s1 & ~_GEN_3322 | _GEN_3462
-    & tobool_i_not_not_19_r4s1 & _GEN_3318;
-  wire         _GEN_3522 = _GEN_17 & ~(_GEN_3447[18]);
+    tobool_i_not_not_29_r4s1 & (&lanes_sroa_536_0_r4) | or_r4s1__10
+    | lanes_sroa_536_0_r4 == 3'h6 & tobool_i_not_not_29_r4s1 & _GEN_3421
+    | lanes_sroa_536_0_r4 == 3'h5 & tobool_i_not_not_29_r4s1 & ~_GEN_3422
+    | lanes_sroa_536_0_r4 == 3'h4 & tobool_i_not_not_29_r4s1 & _GEN_3425
+    | lanes_sroa_536_0_r4 == 3'h3 & tobool_i_not_not_29_r4s1 & ~_GEN_3426
+    | lanes_sroa_536_0_r4 == 3'h2 & tobool_i_not_not_29_r4s1 & _GEN_3423
+    | lanes_sroa_536_0_r4 == 3'h1 & tobool_i_not_not_29_r4s1 & ~_GEN_3424 | _GEN_3471
+    & tobool_i_not_not_29_r4s1 & _GEN_3420;
+  wire         _GEN_3522 = _GEN_17 & ~(_GEN_3449[19]);
   wire         _GEN_3523 =
-    tobool_i_not_not_18_r4s1 & (&lanes_sroa_338_0_r4) | or_r4s1__12
-    | lanes_sroa_338_0_r4 == 3'h6 & tobool_i_not_not_18_r4s1 & _GEN_3309
-    | lanes_sroa_338_0_r4 == 3'h5 & tobool_i_not_not_18_r4s1 & ~_GEN_3310
-    | lanes_sroa_338_0_r4 == 3'h4 & tobool_i_not_not_18_r4s1 & _GEN_3313
-    | lanes_sroa_338_0_r4 == 3'h3 & tobool_i_not_not_18_r4s1 & ~_GEN_3314
-    | lanes_sroa_338_0_r4 == 3'h2 & tobool_i_not_not_18_r4s1 & _GEN_3311
-    | lanes_sroa_338_0_r4 == 3'h1 & tobool_i_not_not_18_r4s1 & ~_GEN_3312 | _GEN_3458
-    & tobool_i_not_not_18_r4s1 & _GEN_3308;
-  wire         _GEN_3524 = _GEN_17 & ~(_GEN_3447[30]);
+    tobool_i_not_not_19_r4s1 & (&lanes_sroa_356_0_r4) | or_r4s1__11
+    | lanes_sroa_356_0_r4 == 3'h6 & tobool_i_not_not_19_r4s1 & _GEN_3321
+    | lanes_sroa_356_0_r4 == 3'h5 & tobool_i_not_not_19_r4s1 & ~_GEN_3322
+    | lanes_sroa_356_0_r4 == 3'h4 & tobool_i_not_not_19_r4s1 & _GEN_3325
+    | lanes_sroa_356_0_r4 == 3'h3 & tobool_i_not_not_19_r4s1 & ~_GEN_3326
+    | lanes_sroa_356_0_r4 == 3'h2 & tobool_i_not_not_19_r4s1 & _GEN_3323
+    | lanes_sroa_356_0_r4 == 3'h1 & tobool_i_not_not_19_r4s1 & ~_GEN_3324 | _GEN_3464
+    & tobool_i_not_not_19_r4s1 & _GEN_3320;
+  wire         _GEN_3524 = _GEN_17 & ~(_GEN_3449[18]);
   wire         _GEN_3525 =
-    tobool_i_not_not_30_r4s1 & (&lanes_sroa_554_0_r4) | or_r4s1__13
-    | lanes_sroa_554_0_r4 == 3'h6 & tobool_i_not_not_30_r4s1 & _GEN_3429
-    | lanes_sroa_554_0_r4 == 3'h5 & tobool_i_not_not_30_r4s1 & ~_GEN_3430
-    | lanes_sroa_554_0_r4 == 3'h4 & tobool_i_not_not_30_r4s1 & _GEN_3433
-    | lanes_sroa_554_0_r4 == 3'h3 & tobool_i_not_not_30_r4s1 & ~_GEN_3434
-    | lanes_sroa_554_0_r4 == 3'h2 & tobool_i_not_not_30_r4s1 & _GEN_3431
-    | lanes_sroa_554_0_r4 == 3'h1 & tobool_i_not_not_30_r4s1 & ~_GEN_3432 | _GEN_3473
-    & tobool_i_not_not_30_r4s1 & _GEN_3428;
-  wire         _GEN_3526 = _GEN_17 & ~(_GEN_3447[17]);
+    tobool_i_not_not_18_r4s1 & (&lanes_sroa_338_0_r4) | or_r4s1__12
+    | lanes_sroa_338_0_r4 == 3'h6 & tobool_i_not_not_18_r4s1 & _GEN_3311
+    | lanes_sroa_338_0_r4 == 3'h5 & tobool_i_not_not_18_r4s1 & ~_GEN_3312
+    | lanes_sroa_338_0_r4 == 3'h4 & tobool_i_not_not_18_r4s1 & _GEN_3315
+    | lanes_sroa_338_0_r4 == 3'h3 & tobool_i_not_not_18_r4s1 & ~_GEN_3316
+    | lanes_sroa_338_0_r4 == 3'h2 & tobool_i_not_not_18_r4s1 & _GEN_3313
+    | lanes_sroa_338_0_r4 == 3'h1 & tobool_i_not_not_18_r4s1 & ~_GEN_3314 | _GEN_3460
+    & tobool_i_not_not_18_r4s1 & _GEN_3310;
+  wire         _GEN_3526 = _GEN_17 & ~(_GEN_3449[30]);
   wire         _GEN_3527 =
-    tobool_i_not_not_17_r4s1 & (&lanes_sroa_320_0_r4) | or_r4s1__14
-    | lanes_sroa_320_0_r4 == 3'h6 & tobool_i_not_not_17_r4s1 & _GEN_3299
-    | lanes_sroa_320_0_r4 == 3'h5 & tobool_i_not_not_17_r4s1 & ~_GEN_3300
-    | lanes_sroa_320_0_r4 == 3'h4 & tobool_i_not_not_17_r4s1 & _GEN_3303
-    | lanes_sroa_320_0_r4 == 3'h3 & tobool_i_not_not_17_r4s1 & ~_GEN_3304
-    | lanes_sroa_320_0_r4 == 3'h2 & tobool_i_not_not_17_r4s1 & _GEN_3301
-    | lanes_sroa_320_0_r4 == 3'h1 & tobool_i_not_not_17_r4s1 & ~_GEN_3302 | _GEN_3454
-    & tobool_i_not_not_17_r4s1 & _GEN_3298;
-  wire         _GEN_3528 = _GEN_17 & ~(_GEN_3447[31]);
+    tobool_i_not_not_30_r4s1 & (&lanes_sroa_554_0_r4) | or_r4s1__13
+    | lanes_sroa_554_0_r4 == 3'h6 & tobool_i_not_not_30_r4s1 & _GEN_3431
+    | lanes_sroa_554_0_r4 == 3'h5 & tobool_i_not_not_30_r4s1 & ~_GEN_3432
+    | lanes_sroa_554_0_r4 == 3'h4 & tobool_i_not_not_30_r4s1 & _GEN_3435
+    | lanes_sroa_554_0_r4 == 3'h3 & tobool_i_not_not_30_r4s1 & ~_GEN_3436
+    | lanes_sroa_554_0_r4 == 3'h2 & tobool_i_not_not_30_r4s1 & _GEN_3433
+    | lanes_sroa_554_0_r4 == 3'h1 & tobool_i_not_not_30_r4s1 & ~_GEN_3434 | _GEN_3475
+    & tobool_i_not_not_30_r4s1 & _GEN_3430;
+  wire         _GEN_3528 = _GEN_17 & ~(_GEN_3449[17]);
   wire         _GEN_3529 =
-    tobool_i_not_not_31_r4s1 & (&lanes_sroa_572_0_r4) | or_r4s1__15
-    | lanes_sroa_572_0_r4 == 3'h6 & tobool_i_not_not_31_r4s1 & _GEN_3439
-    | lanes_sroa_572_0_r4 == 3'h5 & tobool_i_not_not_31_r4s1 & ~_GEN_3440
-    | lanes_sroa_572_0_r4 == 3'h4 & tobool_i_not_not_31_r4s1 & _GEN_3443
-    | lanes_sroa_572_0_r4 == 3'h3 & tobool_i_not_not_31_r4s1 & ~_GEN_3444
-    | lanes_sroa_572_0_r4 == 3'h2 & tobool_i_not_not_31_r4s1 & _GEN_3441
-    | lanes_sroa_572_0_r4 == 3'h1 & tobool_i_not_not_31_r4s1 & ~_GEN_3442 | _GEN_3477
-    & tobool_i_not_not_31_r4s1 & _GEN_3438;
-  wire         _GEN_3530 = _GEN_17 & ~(_GEN_3447[16]);
+    tobool_i_not_not_17_r4s1 & (&lanes_sroa_320_0_r4) | or_r4s1__14
+    | lanes_sroa_320_0_r4 == 3'h6 & tobool_i_not_not_17_r4s1 & _GEN_3301
+    | lanes_sroa_320_0_r4 == 3'h5 & tobool_i_not_not_17_r4s1 & ~_GEN_3302
+    | lanes_sroa_320_0_r4 == 3'h4 & tobool_i_not_not_17_r4s1 & _GEN_3305
+    | lanes_sroa_320_0_r4 == 3'h3 & tobool_i_not_not_17_r4s1 & ~_GEN_3306
+    | lanes_sroa_320_0_r4 == 3'h2 & tobool_i_not_not_17_r4s1 & _GEN_3303
+    | lanes_sroa_320_0_r4 == 3'h1 & tobool_i_not_not_17_r4s1 & ~_GEN_3304 | _GEN_3456
+    & tobool_i_not_not_17_r4s1 & _GEN_3300;
+  wire         _GEN_3530 = _GEN_17 & ~(_GEN_3449[31]);
   wire         _GEN_3531 =
-    tobool_i_not_not_16_r4s1 & (&lanes_sroa_302_0_r4) | or_r4s1__16
-    | lanes_sroa_302_0_r4 == 3'h6 & tobool_i_not_not_16_r4s1 & _GEN_3289
-    | lanes_sroa_302_0_r4 == 3'h5 & tobool_i_not_not_16_r4s1 & ~_GEN_3290
-    | lanes_sroa_302_0_r4 == 3'h4 & tobool_i_not_not_16_r4s1 & _GEN_3293
-    | lanes_sroa_302_0_r4 == 3'h3 & tobool_i_not_not_16_r4s1 & ~_GEN_3294
-    | lanes_sroa_302_0_r4 == 3'h2 & tobool_i_not_not_16_r4s1 & _GEN_3291
-    | lanes_sroa_302_0_r4 == 3'h1 & tobool_i_not_not_16_r4s1 & ~_GEN_3292 | _GEN_3450
-    & tobool_i_not_not_16_r4s1 & _GEN_3288;
-  wire         _GEN_3532 = _GEN_17 & ~(_GEN_3447[15]);
+    tobool_i_not_not_31_r4s1 & (&lanes_sroa_572_0_r4) | or_r4s1__15
+    | lanes_sroa_572_0_r4 == 3'h6 & tobool_i_not_not_31_r4s1 & _GEN_3441
+    | lanes_sroa_572_0_r4 == 3'h5 & tobool_i_not_not_31_r4s1 & ~_GEN_3442
+    | lanes_sroa_572_0_r4 == 3'h4 & tobool_i_not_not_31_r4s1 & _GEN_3445
+    | lanes_sroa_572_0_r4 == 3'h3 & tobool_i_not_not_31_r4s1 & ~_GEN_3446
+    | lanes_sroa_572_0_r4 == 3'h2 & tobool_i_not_not_31_r4s1 & _GEN_3443
+    | lanes_sroa_572_0_r4 == 3'h1 & tobool_i_not_not_31_r4s1 & ~_GEN_3444 | _GEN_3479
+    & tobool_i_not_not_31_r4s1 & _GEN_3440;
+  wire         _GEN_3532 = _GEN_17 & ~(_GEN_3449[16]);
   wire         _GEN_3533 =
-    tobool_i_not_not_15_r4s1 & (&lanes_sroa_284_0_r4) | or_r4s1__17
-    | lanes_sroa_284_0_r4 == 3'h6 & tobool_i_not_not_15_r4s1 & _GEN_3279
-    | lanes_sroa_284_0_r4 == 3'h5 & tobool_i_not_not_15_r4s1 & ~_GEN_3280
-    | lanes_sroa_284_0_r4 == 3'h4 & tobool_i_not_not_15_r4s1 & _GEN_3283
-    | lanes_sroa_284_0_r4 == 3'h3 & tobool_i_not_not_15_r4s1 & ~_GEN_3284
-    | lanes_sroa_284_0_r4 == 3'h2 & tobool_i_not_not_15_r4s1 & _GEN_3281
-    | lanes_sroa_284_0_r4 == 3'h1 & tobool_i_not_not_15_r4s1 & ~_GEN_3282 | _GEN_3479
-    & tobool_i_not_not_15_r4s1 & _GEN_3278;
-  wire         _GEN_3534 = _GEN_17 & ~(_GEN_3447[14]);
+    tobool_i_not_not_16_r4s1 & (&lanes_sroa_302_0_r4) | or_r4s1__16
+    | lanes_sroa_302_0_r4 == 3'h6 & tobool_i_not_not_16_r4s1 & _GEN_3291
+    | lanes_sroa_302_0_r4 == 3'h5 & tobool_i_not_not_16_r4s1 & ~_GEN_3292
+    | lanes_sroa_302_0_r4 == 3'h4 & tobool_i_not_not_16_r4s1 & _GEN_3295
+    | lanes_sroa_302_0_r4 == 3'h3 & tobool_i_not_not_16_r4s1 & ~_GEN_3296
+    | lanes_sroa_302_0_r4 == 3'h2 & tobool_i_not_not_16_r4s1 & _GEN_3293
+    | lanes_sroa_302_0_r4 == 3'h1 & tobool_i_not_not_16_r4s1 & ~_GEN_3294 | _GEN_3452
+    & tobool_i_not_not_16_r4s1 & _GEN_3290;
+  wire         _GEN_3534 = _GEN_17 & ~(_GEN_3449[15]);
   wire         _GEN_3535 =
-    tobool_i_not_not_14_r4s1 & (&lanes_sroa_266_0_r4) | or_r4s1__18
-    | lanes_sroa_266_0_r4 == 3'h6 & tobool_i_not_not_14_r4s1 & _GEN_3269
-    | lanes_sroa_266_0_r4 == 3'h5 & tobool_i_not_not_14_r4s1 & ~_GEN_3270
-    | lanes_sroa_266_0_r4 == 3'h4 & tobool_i_not_not_14_r4s1 & _GEN_3273
-    | lanes_sroa_266_0_r4 == 3'h3 & tobool_i_not_not_14_r4s1 & ~_GEN_3274
-    | lanes_sroa_266_0_r4 == 3'h2 & tobool_i_not_not_14_r4s1 & _GEN_3271
-    | lanes_sroa_266_0_r4 == 3'h1 & tobool_i_not_not_14_r4s1 & ~_GEN_3272 | _GEN_3475
-    & tobool_i_not_not_14_r4s1 & _GEN_3268;
-  wire         _GEN_3536 = _GEN_17 & ~(_GEN_3447[13]);
+    tobool_i_not_not_15_r4s1 & (&lanes_sroa_284_0_r4) | or_r4s1__17
+    | lanes_sroa_284_0_r4 == 3'h6 & tobool_i_not_not_15_r4s1 & _GEN_3281
+    | lanes_sroa_284_0_r4 == 3'h5 & tobool_i_not_not_15_r4s1 & ~_GEN_3282
+    | lanes_sroa_284_0_r4 == 3'h4 & tobool_i_not_not_15_r4s1 & _GEN_3285
+    | lanes_sroa_284_0_r4 == 3'h3 & tobool_i_not_not_15_r4s1 & ~_GEN_3286
+    | lanes_sroa_284_0_r4 == 3'h2 & tobool_i_not_not_15_r4s1 & _GEN_3283
+    | lanes_sroa_284_0_r4 == 3'h1 & tobool_i_not_not_15_r4s1 & ~_GEN_3284 | _GEN_3481
+    & tobool_i_not_not_15_r4s1 & _GEN_3280;
+  wire         _GEN_3536 = _GEN_17 & ~(_GEN_3449[14]);
   wire         _GEN_3537 =
-    tobool_i_not_not_13_r4s1 & (&lanes_sroa_248_0_r4) | or_r4s1__19
-    | lanes_sroa_248_0_r4 == 3'h6 & tobool_i_not_not_13_r4s1 & _GEN_3259
-    | lanes_sroa_248_0_r4 == 3'h5 & tobool_i_not_not_13_r4s1 & ~_GEN_3260
-    | lanes_sroa_248_0_r4 == 3'h4 & tobool_i_not_not_13_r4s1 & _GEN_3263
-    | lanes_sroa_248_0_r4 == 3'h3 & tobool_i_not_not_13_r4s1 & ~_GEN_3264
-    | lanes_sroa_248_0_r4 == 3'h2 & tobool_i_not_not_13_r4s1 & _GEN_3261
-    | lanes_sroa_248_0_r4 == 3'h1 & tobool_i_not_not_13_r4s1 & ~_GEN_3262 | _GEN_3471
-    & tobool_i_not_not_13_r4s1 & _GEN_3258;
-  wire         _GEN_3538 = _GEN_17 & ~(_GEN_3447[12]);
+    tobool_i_not_not_14_r4s1 & (&lanes_sroa_266_0_r4) | or_r4s1__18
+    | lanes_sroa_266_0_r4 == 3'h6 & tobool_i_not_not_14_r4s1 & _GEN_3271
+    | lanes_sroa_266_0_r4 == 3'h5 & tobool_i_not_not_14_r4s1 & ~_GEN_3272
+    | lanes_sroa_266_0_r4 == 3'h4 & tobool_i_not_not_14_r4s1 & _GEN_3275
+    | lanes_sroa_266_0_r4 == 3'h3 & tobool_i_not_not_14_r4s1 & ~_GEN_3276
+    | lanes_sroa_266_0_r4 == 3'h2 & tobool_i_not_not_14_r4s1 & _GEN_3273
+    | lanes_sroa_266_0_r4 == 3'h1 & tobool_i_not_not_14_r4s1 & ~_GEN_3274 | _GEN_3477
+    & tobool_i_not_not_14_r4s1 & _GEN_3270;
+  wire         _GEN_3538 = _GEN_17 & ~(_GEN_3449[13]);
   wire         _GEN_3539 =
-    tobool_i_not_not_12_r4s1 & (&lanes_sroa_230_0_r4) | or_r4s1__20
-    | lanes_sroa_230_0_r4 == 3'h6 & tobool_i_not_not_12_r4s1 & _GEN_3249
-    | lanes_sroa_230_0_r4 == 3'h5 & tobool_i_not_not_12_r4s1 & ~_GEN_3250
-    | lanes_sroa_230_0_r4 == 3'h4 & tobool_i_not_not_12_r4s1 & _GEN_3253
-    | lanes_sroa_230_0_r4 == 3'h3 & tobool_i_not_not_12_r4s1 & ~_GEN_3254
-    | lanes_sroa_230_0_r4 == 3'h2 & tobool_i_not_not_12_r4s1 & _GEN_3251
-    | lanes_sroa_230_0_r4 == 3'h1 & tobool_i_not_not_12_r4s1 & ~_GEN_3252 | _GEN_3467
-    & tobool_i_not_not_12_r4s1 & _GEN_3248;
-  wire         _GEN_3540 = _GEN_17 & ~(_GEN_3447[11]);
+    tobool_i_not_not_13_r4s1 & (&lanes_sroa_248_0_r4) | or_r4s1__19
+    | lanes_sroa_248_0_r4 == 3'h6 & tobool_i_not_not_13_r4s1 & _GEN_3261
+    | lanes_sroa_248_0_r4 == 3'h5 & tobool_i_not_not_13_r4s1 & ~_GEN_3262
+    | lanes_sroa_248_0_r4 == 3'h4 & tobool_i_not_not_13_r4s1 & _GEN_3265
+    | lanes_sroa_248_0_r4 == 3'h3 & tobool_i_not_not_13_r4s1 & ~_GEN_3266
+    | lanes_sroa_248_0_r4 == 3'h2 & tobool_i_not_not_13_r4s1 & _GEN_3263
+    | lanes_sroa_248_0_r4 == 3'h1 & tobool_i_not_not_13_r4s1 & ~_GEN_3264 | _GEN_3473
+    & tobool_i_not_not_13_r4s1 & _GEN_3260;
+  wire         _GEN_3540 = _GEN_17 & ~(_GEN_3449[12]);
   wire         _GEN_3541 =
-    tobool_i_not_not_11_r4s1 & (&lanes_sroa_212_0_r4) | or_r4s1__21
-    | lanes_sroa_212_0_r4 == 3'h6 & tobool_i_not_not_11_r4s1 & _GEN_3239
-    | lanes_sroa_212_0_r4 == 3'h5 & tobool_i_not_not_11_r4s1 & ~_GEN_3240
-    | lanes_sroa_212_0_r4 == 3'h4 & tobool_i_not_not_11_r4s1 & _GEN_3243
-    | lanes_sroa_212_0_r4 == 3'h3 & tobool_i_not_not_11_r4s1 & ~_GEN_3244
-    | lanes_sroa_212_0_r4 == 3'h2 & tobool_i_not_not_11_r4s1 & _GEN_3241
-    | lanes_sroa_212_0_r4 == 3'h1 & tobool_i_not_not_11_r4s1 & ~_GEN_3242 | _GEN_3463
-    & tobool_i_not_not_11_r4s1 & _GEN_3238;
-  wire         _GEN_3542 = _GEN_17 & ~(_GEN_3447[10]);
+    tobool_i_not_not_12_r4s1 & (&lanes_sroa_230_0_r4) | or_r4s1__20
+    | lanes_sroa_230_0_r4 == 3'h6 & tobool_i_not_not_12_r4s1 & _GEN_3251
+    | lanes_sroa_230_0_r4 == 3'h5 & tobool_i_not_not_12_r4s1 & ~_GEN_3252
+    | lanes_sroa_230_0_r4 == 3'h4 & tobool_i_not_not_12_r4s1 & _GEN_3255
+    | lanes_sroa_230_0_r4 == 3'h3 & tobool_i_not_not_12_r4s1 & ~_GEN_3256
+    | lanes_sroa_230_0_r4 == 3'h2 & tobool_i_not_not_12_r4s1 & _GEN_3253
+    | lanes_sroa_230_0_r4 == 3'h1 & tobool_i_not_not_12_r4s1 & ~_GEN_3254 | _GEN_3469
+    & tobool_i_not_not_12_r4s1 & _GEN_3250;
+  wire         _GEN_3542 = _GEN_17 & ~(_GEN_3449[11]);
   wire         _GEN_3543 =
-    tobool_i_not_not_10_r4s1 & (&lanes_sroa_194_0_r4) | or_r4s1__22
-    | lanes_sroa_194_0_r4 == 3'h6 & tobool_i_not_not_10_r4s1 & _GEN_3229
-    | lanes_sroa_194_0_r4 == 3'h5 & tobool_i_not_not_10_r4s1 & ~_GEN_3230
-    | lanes_sroa_194_0_r4 == 3'h4 & tobool_i_not_not_10_r4s1 & _GEN_3233
-    | lanes_sroa_194_0_r4 == 3'h3 & tobool_i_not_not_10_r4s1 & ~_GEN_3234
-    | lanes_sroa_194_0_r4 == 3'h2 & tobool_i_not_not_10_r4s1 & _GEN_3231
-    | lanes_sroa_194_0_r4 == 3'h1 & tobool_i_not_not_10_r4s1 & ~_GEN_3232 | _GEN_3459
-    & tobool_i_not_not_10_r4s1 & _GEN_3228;
-  wire         _GEN_3544 = _GEN_17 & ~(_GEN_3447[9]);
+    tobool_i_not_not_11_r4s1 & (&lanes_sroa_212_0_r4) | or_r4s1__21
+    | lanes_sroa_212_0_r4 == 3'h6 & tobool_i_not_not_11_r4s1 & _GEN_3241
+    | lanes_sroa_212_0_r4 == 3'h5 & tobool_i_not_not_11_r4s1 & ~_GEN_3242
+    | lanes_sroa_212_0_r4 == 3'h4 & tobool_i_not_not_11_r4s1 & _GEN_3245
+    | lanes_sroa_212_0_r4 == 3'h3 & tobool_i_not_not_11_r4s1 & ~_GEN_3246
+    | lanes_sroa_212_0_r4 == 3'h2 & tobool_i_not_not_11_r4s1 & _GEN_3243
+    | lanes_sroa_212_0_r4 == 3'h1 & tobool_i_not_not_11_r4s1 & ~_GEN_3244 | _GEN_3465
+    & tobool_i_not_not_11_r4s1 & _GEN_3240;
+  wire         _GEN_3544 = _GEN_17 & ~(_GEN_3449[10]);
   wire         _GEN_3545 =
-    tobool_i_not_not_9_r4s1 & (&lanes_sroa_176_0_r4) | or_r4s1__23
-    | lanes_sroa_176_0_r4 == 3'h6 & tobool_i_not_not_9_r4s1 & _GEN_3219
-    | lanes_sroa_176_0_r4 == 3'h5 & tobool_i_not_not_9_r4s1 & ~_GEN_3220
-    | lanes_sroa_176_0_r4 == 3'h4 & tobool_i_not_not_9_r4s1 & _GEN_3223
-    | lanes_sroa_176_0_r4 == 3'h3 & tobool_i_not_not_9_r4s1 & ~_GEN_3224
-    | lanes_sroa_176_0_r4 == 3'h2 & tobool_i_not_not_9_r4s1 & _GEN_3221
-    | lanes_sroa_176_0_r4 == 3'h1 & tobool_i_not_not_9_r4s1 & ~_GEN_3222 | _GEN_3455
-    & tobool_i_not_not_9_r4s1 & _GEN_3218;
-  wire         _GEN_3546 = _GEN_17 & ~(_GEN_3447[8]);
+    tobool_i_not_not_10_r4s1 & (&lanes_sroa_194_0_r4) | or_r4s1__22
+    | lanes_sroa_194_0_r4 == 3'h6 & tobool_i_not_not_10_r4s1 & _GEN_3231
+    | lanes_sroa_194_0_r4 == 3'h5 & tobool_i_not_not_10_r4s1 & ~_GEN_3232
+    | lanes_sroa_194_0_r4 == 3'h4 & tobool_i_not_not_10_r4s1 & _GEN_3235
+    | lanes_sroa_194_0_r4 == 3'h3 & tobool_i_not_not_10_r4s1 & ~_GEN_3236
+    | lanes_sroa_194_0_r4 == 3'h2 & tobool_i_not_not_10_r4s1 & _GEN_3233
+    | lanes_sroa_194_0_r4 == 3'h1 & tobool_i_not_not_10_r4s1 & ~_GEN_3234 | _GEN_3461
+    & tobool_i_not_not_10_r4s1 & _GEN_3230;
+  wire         _GEN_3546 = _GEN_17 & ~(_GEN_3449[9]);
   wire         _GEN_3547 =
-    tobool_i_not_not_8_r4s1 & (&lanes_sroa_158_0_r4) | or_r4s1__24
-    | lanes_sroa_158_0_r4 == 3'h6 & tobool_i_not_not_8_r4s1 & _GEN_3209
-    | lanes_sroa_158_0_r4 == 3'h5 & tobool_i_not_not_8_r4s1 & ~_GEN_3210
-    | lanes_sroa_158_0_r4 == 3'h4 & tobool_i_not_not_8_r4s1 & _GEN_3213
-    | lanes_sroa_158_0_r4 == 3'h3 & tobool_i_not_not_8_r4s1 & ~_GEN_3214
-    | lanes_sroa_158_0_r4 == 3'h2 & tobool_i_not_not_8_r4s1 & _GEN_3211
-    | lanes_sroa_158_0_r4 == 3'h1 & tobool_i_not_not_8_r4s1 & ~_GEN_3212 | _GEN_3451
-    & tobool_i_not_not_8_r4s1 & _GEN_3208;
-  wire         _GEN_3548 = _GEN_17 & ~(_GEN_3447[7]);
+    tobool_i_not_not_9_r4s1 & (&lanes_sroa_176_0_r4) | or_r4s1__23
+    | lanes_sroa_176_0_r4 == 3'h6 & tobool_i_not_not_9_r4s1 & _GEN_3221
+    | lanes_sroa_176_0_r4 == 3'h5 & tobool_i_not_not_9_r4s1 & ~_GEN_3222
+    | lanes_sroa_176_0_r4 == 3'h4 & tobool_i_not_not_9_r4s1 & _GEN_3225
+    | lanes_sroa_176_0_r4 == 3'h3 & tobool_i_not_not_9_r4s1 & ~_GEN_3226
+    | lanes_sroa_176_0_r4 == 3'h2 & tobool_i_not_not_9_r4s1 & _GEN_3223
+    | lanes_sroa_176_0_r4 == 3'h1 & tobool_i_not_not_9_r4s1 & ~_GEN_3224 | _GEN_3457
+    & tobool_i_not_not_9_r4s1 & _GEN_3220;
+  wire         _GEN_3548 = _GEN_17 & ~(_GEN_3449[8]);
   wire         _GEN_3549 =
-    tobool_i_not_not_7_r4s1 & (&lanes_sroa_140_0_r4) | or_r4s1__25
-    | lanes_sroa_140_0_r4 == 3'h6 & tobool_i_not_not_7_r4s1 & _GEN_3199
-    | lanes_sroa_140_0_r4 == 3'h5 & tobool_i_not_not_7_r4s1 & ~_GEN_3200
-    | lanes_sroa_140_0_r4 == 3'h4 & tobool_i_not_not_7_r4s1 & _GEN_3203
-    | lanes_sroa_140_0_r4 == 3'h3 & tobool_i_not_not_7_r4s1 & ~_GEN_3204
-    | lanes_sroa_140_0_r4 == 3'h2 & tobool_i_not_not_7_r4s1 & _GEN_3201
-    | lanes_sroa_140_0_r4 == 3'h1 & tobool_i_not_not_7_r4s1 & ~_GEN_3202 | _GEN_3480
-    & tobool_i_not_not_7_r4s1 & _GEN_3198;
-  wire         _GEN_3550 = _GEN_17 & ~(_GEN_3447[6]);
+    tobool_i_not_not_8_r4s1 & (&lanes_sroa_158_0_r4) | or_r4s1__24
+    | lanes_sroa_158_0_r4 == 3'h6 & tobool_i_not_not_8_r4s1 & _GEN_3211
+    | lanes_sroa_158_0_r4 == 3'h5 & tobool_i_not_not_8_r4s1 & ~_GEN_3212
+    | lanes_sroa_158_0_r4 == 3'h4 & tobool_i_not_not_8_r4s1 & _GEN_3215
+    | lanes_sroa_158_0_r4 == 3'h3 & tobool_i_not_not_8_r4s1 & ~_GEN_3216
+    | lanes_sroa_158_0_r4 == 3'h2 & tobool_i_not_not_8_r4s1 & _GEN_3213
+    | lanes_sroa_158_0_r4 == 3'h1 & tobool_i_not_not_8_r4s1 & ~_GEN_3214 | _GEN_3453
+    & tobool_i_not_not_8_r4s1 & _GEN_3210;
+  wire         _GEN_3550 = _GEN_17 & ~(_GEN_3449[7]);
   wire         _GEN_3551 =
-    tobool_i_not_not_6_r4s1 & (&lanes_sroa_122_0_r4) | or_r4s1__26
-    | lanes_sroa_122_0_r4 == 3'h6 & tobool_i_not_not_6_r4s1 & _GEN_3189
-    | lanes_sroa_122_0_r4 == 3'h5 & tobool_i_not_not_6_r4s1 & ~_GEN_3190
-    | lanes_sroa_122_0_r4 == 3'h4 & tobool_i_not_not_6_r4s1 & _GEN_3193
-    | lanes_sroa_122_0_r4 == 3'h3 & tobool_i_not_not_6_r4s1 & ~_GEN_3194
-    | lanes_sroa_122_0_r4 == 3'h2 & tobool_i_not_not_6_r4s1 & _GEN_3191
-    | lanes_sroa_122_0_r4 == 3'h1 & tobool_i_not_not_6_r4s1 & ~_GEN_3192 | _GEN_3476
-    & tobool_i_not_not_6_r4s1 & _GEN_3188;
-  wire         _GEN_3552 = _GEN_17 & ~(_GEN_3447[5]);
+    tobool_i_not_not_7_r4s1 & (&lanes_sroa_140_0_r4) | or_r4s1__25
+    | lanes_sroa_140_0_r4 == 3'h6 & tobool_i_not_not_7_r4s1 & _GEN_3201
+    | lanes_sroa_140_0_r4 == 3'h5 & tobool_i_not_not_7_r4s1 & ~_GEN_3202
+    | lanes_sroa_140_0_r4 == 3'h4 & tobool_i_not_not_7_r4s1 & _GEN_3205
+    | lanes_sroa_140_0_r4 == 3'h3 & tobool_i_not_not_7_r4s1 & ~_GEN_3206
+    | lanes_sroa_140_0_r4 == 3'h2 & tobool_i_not_not_7_r4s1 & _GEN_3203
+    | lanes_sroa_140_0_r4 == 3'h1 & tobool_i_not_not_7_r4s1 & ~_GEN_3204 | _GEN_3482
+    & tobool_i_not_not_7_r4s1 & _GEN_3200;
+  wire         _GEN_3552 = _GEN_17 & ~(_GEN_3449[6]);
   wire         _GEN_3553 =
-    tobool_i_not_not_5_r4s1 & (&lanes_sroa_104_0_r4) | or_r4s1__27
-    | lanes_sroa_104_0_r4 == 3'h6 & tobool_i_not_not_5_r4s1 & _GEN_3179
-    | lanes_sroa_104_0_r4 == 3'h5 & tobool_i_not_not_5_r4s1 & ~_GEN_3180
-    | lanes_sroa_104_0_r4 == 3'h4 & tobool_i_not_not_5_r4s1 & _GEN_3183
-    | lanes_sroa_104_0_r4 == 3'h3 & tobool_i_not_not_5_r4s1 & ~_GEN_3184
-    | lanes_sroa_104_0_r4 == 3'h2 & tobool_i_not_not_5_r4s1 & _GEN_3181
-    | lanes_sroa_104_0_r4 == 3'h1 & tobool_i_not_not_5_r4s1 & ~_GEN_3182 | _GEN_3472
-    & tobool_i_not_not_5_r4s1 & _GEN_3178;
-  wire         _GEN_3554 = _GEN_17 & ~(_GEN_3447[4]);
+    tobool_i_not_not_6_r4s1 & (&lanes_sroa_122_0_r4) | or_r4s1__26
+    | lanes_sroa_122_0_r4 == 3'h6 & tobool_i_not_not_6_r4s1 & _GEN_3191
+    | lanes_sroa_122_0_r4 == 3'h5 & tobool_i_not_not_6_r4s1 & ~_GEN_3192
+    | lanes_sroa_122_0_r4 == 3'h4 & tobool_i_not_not_6_r4s1 & _GEN_3195
+    | lanes_sroa_122_0_r4 == 3'h3 & tobool_i_not_not_6_r4s1 & ~_GEN_3196
+    | lanes_sroa_122_0_r4 == 3'h2 & tobool_i_not_not_6_r4s1 & _GEN_3193
+    | lanes_sroa_122_0_r4 == 3'h1 & tobool_i_not_not_6_r4s1 & ~_GEN_3194 | _GEN_3478
+    & tobool_i_not_not_6_r4s1 & _GEN_3190;
+  wire         _GEN_3554 = _GEN_17 & ~(_GEN_3449[5]);
   wire         _GEN_3555 =
-    tobool_i_not_not_4_r4s1 & (&lanes_sroa_86_0_r4) | or_r4s1__28
-    | lanes_sroa_86_0_r4 == 3'h6 & tobool_i_not_not_4_r4s1 & _GEN_3169
-    | lanes_sroa_86_0_r4 == 3'h5 & tobool_i_not_not_4_r4s1 & ~_GEN_3170
-    | lanes_sroa_86_0_r4 == 3'h4 & tobool_i_not_not_4_r4s1 & _GEN_3173
-    | lanes_sroa_86_0_r4 == 3'h3 & tobool_i_not_not_4_r4s1 & ~_GEN_3174
-    | lanes_sroa_86_0_r4 == 3'h2 & tobool_i_not_not_4_r4s1 & _GEN_3171
-    | lanes_sroa_86_0_r4 == 3'h1 & tobool_i_not_not_4_r4s1 & ~_GEN_3172 | _GEN_3468
-    & tobool_i_not_not_4_r4s1 & _GEN_3168;
-  wire         _GEN_3556 = _GEN_17 & ~(_GEN_3447[3]);
+    tobool_i_not_not_5_r4s1 & (&lanes_sroa_104_0_r4) | or_r4s1__27
+    | lanes_sroa_104_0_r4 == 3'h6 & tobool_i_not_not_5_r4s1 & _GEN_3181
+    | lanes_sroa_104_0_r4 == 3'h5 & tobool_i_not_not_5_r4s1 & ~_GEN_3182
+    | lanes_sroa_104_0_r4 == 3'h4 & tobool_i_not_not_5_r4s1 & _GEN_3185
+    | lanes_sroa_104_0_r4 == 3'h3 & tobool_i_not_not_5_r4s1 & ~_GEN_3186
+    | lanes_sroa_104_0_r4 == 3'h2 & tobool_i_not_not_5_r4s1 & _GEN_3183
+    | lanes_sroa_104_0_r4 == 3'h1 & tobool_i_not_not_5_r4s1 & ~_GEN_3184 | _GEN_3474
+    & tobool_i_not_not_5_r4s1 & _GEN_3180;
+  wire         _GEN_3556 = _GEN_17 & ~(_GEN_3449[4]);
   wire         _GEN_3557 =
-    tobool_i_not_not_3_r4s1 & (&lanes_sroa_68_0_r4) | or_r4s1__29
-    | lanes_sroa_68_0_r4 == 3'h6 & tobool_i_not_not_3_r4s1 & _GEN_3159
-    | lanes_sroa_68_0_r4 == 3'h5 & tobool_i_not_not_3_r4s1 & ~_GEN_3160
-    | lanes_sroa_68_0_r4 == 3'h4 & tobool_i_not_not_3_r4s1 & _GEN_3163
-    | lanes_sroa_68_0_r4 == 3'h3 & tobool_i_not_not_3_r4s1 & ~_GEN_3164
-    | lanes_sroa_68_0_r4 == 3'h2 & tobool_i_not_not_3_r4s1 & _GEN_3161
-    | lanes_sroa_68_0_r4 == 3'h1 & tobool_i_not_not_3_r4s1 & ~_GEN_3162 | _GEN_3464
-    & tobool_i_not_not_3_r4s1 & _GEN_3158;
-  wire         _GEN_3558 = _GEN_17 & ~(_GEN_3447[2]);
+    tobool_i_not_not_4_r4s1 & (&lanes_sroa_86_0_r4) | or_r4s1__28
+    | lanes_sroa_86_0_r4 == 3'h6 & tobool_i_not_not_4_r4s1 & _GEN_3171
+    | lanes_sroa_86_0_r4 == 3'h5 & tobool_i_not_not_4_r4s1 & ~_GEN_3172
+    | lanes_sroa_86_0_r4 == 3'h4 & tobool_i_not_not_4_r4s1 & _GEN_3175
+    | lanes_sroa_86_0_r4 == 3'h3 & tobool_i_not_not_4_r4s1 & ~_GEN_3176
+    | lanes_sroa_86_0_r4 == 3'h2 & tobool_i_not_not_4_r4s1 & _GEN_3173
+    | lanes_sroa_86_0_r4 == 3'h1 & tobool_i_not_not_4_r4s1 & ~_GEN_3174 | _GEN_3470
+    & tobool_i_not_not_4_r4s1 & _GEN_3170;
+  wire         _GEN_3558 = _GEN_17 & ~(_GEN_3449[3]);
   wire         _GEN_3559 =
+    tobool_i_not_not_3_r4s1 & (&lanes_sroa_68_0_r4) | or_r4s1__29
+    | lanes_sroa_68_0_r4 == 3'h6 & tobool_i_not_not_3_r4s1 & _GEN_3161
+    | lanes_sroa_68_0_r4 == 3'h5 & tobool_i_not_not_3_r4s1 & ~_GEN_3162
+    | lanes_sroa_68_0_r4 == 3'h4 & tobool_i_not_not_3_r4s1 & _GEN_3165
+    | lanes_sroa_68_0_r4 == 3'h3 & tobool_i_not_not_3_r4s1 & ~_GEN_3166
+    | lanes_sroa_68_0_r4 == 3'h2 & tobool_i_not_not_3_r4s1 & _GEN_3163
+    | lanes_sroa_68_0_r4 == 3'h1 & tobool_i_not_not_3_r4s1 & ~_GEN_3164 | _GEN_3466
+    & tobool_i_not_not_3_r4s1 & _GEN_3160;
+  wire         _GEN_3560 = _GEN_17 & ~(_GEN_3449[2]);
+  wire         _GEN_3561 =
     tobool_i_not_not_2_r4s1 & (&lanes_sroa_50_0_r4) | or_r4s1__30
-    | lanes_sroa_50_0_r4 == 3'h6 & tobool_i_not_not_2_r4s1 & _GEN_3149
-    | lanes_sroa_50_0_r4 == 3'h5 & tobool_i_not_not_2_r4s1 & ~_GEN_3150
-    | lanes_sroa_50_0_r4 == 3'h4 & tobool_i_not_not_2_r4s1 & _GEN_3153
-    | lanes_sroa_50_0_r4 == 3'h3 & tobool_i_not_not_2_r4s1 & ~_GEN_3154
-    | lanes_sroa_50_0_r4 == 3'h2 & tobool_i_not_not_2_r4s1 & _GEN_3151
-    | lanes_sroa_50_0_r4 == 3'h1 & tobool_i_not_not_2_r4s1 & ~_GEN_3152 | _GEN_3460
-    & tobool_i_not_not_2_r4s1 & _GEN_3148;
-  wire         _GEN_3560 = _GEN_17 & ~(_GEN_3447[1]);
-  wire         _GEN_3561 = _GEN_17 & ~(_GEN_3447[0]);
-  wire         _GEN_3562 = ~_GEN_3101 & ~_GEN_149 & ~_GEN_150;
-  wire [11:0]  _GEN_3563 = _GEN_3134 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3564 = _GEN_3136 ? _GEN_3563[11:6] : _GEN_3563[5:0];
-  wire [2:0]   _GEN_3565 = _GEN_3135 ? _GEN_3564[5:3] : _GEN_3564[2:0];
-  wire [11:0]  _GEN_3566 = _GEN_3144 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3567 = _GEN_3146 ? _GEN_3566[11:6] : _GEN_3566[5:0];
-  wire [2:0]   _GEN_3568 = _GEN_3145 ? _GEN_3567[5:3] : _GEN_3567[2:0];
-  wire [11:0]  _GEN_3569 = _GEN_3154 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3570 = _GEN_3156 ? _GEN_3569[11:6] : _GEN_3569[5:0];
-  wire [2:0]   _GEN_3571 = _GEN_3155 ? _GEN_3570[5:3] : _GEN_3570[2:0];
-  wire [11:0]  _GEN_3572 = _GEN_3164 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3573 = _GEN_3166 ? _GEN_3572[11:6] : _GEN_3572[5:0];
-  wire [2:0]   _GEN_3574 = _GEN_3165 ? _GEN_3573[5:3] : _GEN_3573[2:0];
-  wire [11:0]  _GEN_3575 = _GEN_3174 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3576 = _GEN_3176 ? _GEN_3575[11:6] : _GEN_3575[5:0];
-  wire [2:0]   _GEN_3577 = _GEN_3175 ? _GEN_3576[5:3] : _GEN_3576[2:0];
-  wire [11:0]  _GEN_3578 = _GEN_3184 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3579 = _GEN_3186 ? _GEN_3578[11:6] : _GEN_3578[5:0];
-  wire [2:0]   _GEN_3580 = _GEN_3185 ? _GEN_3579[5:3] : _GEN_3579[2:0];
-  wire [11:0]  _GEN_3581 = _GEN_3194 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3582 = _GEN_3196 ? _GEN_3581[11:6] : _GEN_3581[5:0];
-  wire [2:0]   _GEN_3583 = _GEN_3195 ? _GEN_3582[5:3] : _GEN_3582[2:0];
-  wire [11:0]  _GEN_3584 = _GEN_3204 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3585 = _GEN_3206 ? _GEN_3584[11:6] : _GEN_3584[5:0];
-  wire [2:0]   _GEN_3586 = _GEN_3205 ? _GEN_3585[5:3] : _GEN_3585[2:0];
-  wire [11:0]  _GEN_3587 = _GEN_3214 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3588 = _GEN_3216 ? _GEN_3587[11:6] : _GEN_3587[5:0];
-  wire [2:0]   _GEN_3589 = _GEN_3215 ? _GEN_3588[5:3] : _GEN_3588[2:0];
-  wire [11:0]  _GEN_3590 = _GEN_3224 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3591 = _GEN_3226 ? _GEN_3590[11:6] : _GEN_3590[5:0];
-  wire [2:0]   _GEN_3592 = _GEN_3225 ? _GEN_3591[5:3] : _GEN_3591[2:0];
-  wire [11:0]  _GEN_3593 = _GEN_3234 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3594 = _GEN_3236 ? _GEN_3593[11:6] : _GEN_3593[5:0];
-  wire [2:0]   _GEN_3595 = _GEN_3235 ? _GEN_3594[5:3] : _GEN_3594[2:0];
-  wire [11:0]  _GEN_3596 = _GEN_3244 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3597 = _GEN_3246 ? _GEN_3596[11:6] : _GEN_3596[5:0];
-  wire [2:0]   _GEN_3598 = _GEN_3245 ? _GEN_3597[5:3] : _GEN_3597[2:0];
-  wire [11:0]  _GEN_3599 = _GEN_3254 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3600 = _GEN_3256 ? _GEN_3599[11:6] : _GEN_3599[5:0];
-  wire [2:0]   _GEN_3601 = _GEN_3255 ? _GEN_3600[5:3] : _GEN_3600[2:0];
-  wire [11:0]  _GEN_3602 = _GEN_3264 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3603 = _GEN_3266 ? _GEN_3602[11:6] : _GEN_3602[5:0];
-  wire [2:0]   _GEN_3604 = _GEN_3265 ? _GEN_3603[5:3] : _GEN_3603[2:0];
-  wire [11:0]  _GEN_3605 = _GEN_3274 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3606 = _GEN_3276 ? _GEN_3605[11:6] : _GEN_3605[5:0];
-  wire [2:0]   _GEN_3607 = _GEN_3275 ? _GEN_3606[5:3] : _GEN_3606[2:0];
-  wire [11:0]  _GEN_3608 = _GEN_3284 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3609 = _GEN_3286 ? _GEN_3608[11:6] : _GEN_3608[5:0];
-  wire [2:0]   _GEN_3610 = _GEN_3285 ? _GEN_3609[5:3] : _GEN_3609[2:0];
-  wire [11:0]  _GEN_3611 = _GEN_3294 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3612 = _GEN_3296 ? _GEN_3611[11:6] : _GEN_3611[5:0];
-  wire [2:0]   _GEN_3613 = _GEN_3295 ? _GEN_3612[5:3] : _GEN_3612[2:0];
-  wire [11:0]  _GEN_3614 = _GEN_3304 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3615 = _GEN_3306 ? _GEN_3614[11:6] : _GEN_3614[5:0];
-  wire [2:0]   _GEN_3616 = _GEN_3305 ? _GEN_3615[5:3] : _GEN_3615[2:0];
-  wire [11:0]  _GEN_3617 = _GEN_3314 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3618 = _GEN_3316 ? _GEN_3617[11:6] : _GEN_3617[5:0];
-  wire [2:0]   _GEN_3619 = _GEN_3315 ? _GEN_3618[5:3] : _GEN_3618[2:0];
-  wire [11:0]  _GEN_3620 = _GEN_3324 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3621 = _GEN_3326 ? _GEN_3620[11:6] : _GEN_3620[5:0];
-  wire [2:0]   _GEN_3622 = _GEN_3325 ? _GEN_3621[5:3] : _GEN_3621[2:0];
-  wire [11:0]  _GEN_3623 = _GEN_3334 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3624 = _GEN_3336 ? _GEN_3623[11:6] : _GEN_3623[5:0];
-  wire [2:0]   _GEN_3625 = _GEN_3335 ? _GEN_3624[5:3] : _GEN_3624[2:0];
-  wire [11:0]  _GEN_3626 = _GEN_3344 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3627 = _GEN_3346 ? _GEN_3626[11:6] : _GEN_3626[5:0];
-  wire [2:0]   _GEN_3628 = _GEN_3345 ? _GEN_3627[5:3] : _GEN_3627[2:0];
-  wire [11:0]  _GEN_3629 = _GEN_3354 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3630 = _GEN_3356 ? _GEN_3629[11:6] : _GEN_3629[5:0];
-  wire [2:0]   _GEN_3631 = _GEN_3355 ? _GEN_3630[5:3] : _GEN_3630[2:0];
-  wire [11:0]  _GEN_3632 = _GEN_3364 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3633 = _GEN_3366 ? _GEN_3632[11:6] : _GEN_3632[5:0];
-  wire [2:0]   _GEN_3634 = _GEN_3365 ? _GEN_3633[5:3] : _GEN_3633[2:0];
-  wire [11:0]  _GEN_3635 = _GEN_3374 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3636 = _GEN_3376 ? _GEN_3635[11:6] : _GEN_3635[5:0];
-  wire [2:0]   _GEN_3637 = _GEN_3375 ? _GEN_3636[5:3] : _GEN_3636[2:0];
-  wire [11:0]  _GEN_3638 = _GEN_3384 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3639 = _GEN_3386 ? _GEN_3638[11:6] : _GEN_3638[5:0];
-  wire [2:0]   _GEN_3640 = _GEN_3385 ? _GEN_3639[5:3] : _GEN_3639[2:0];
-  wire [11:0]  _GEN_3641 = _GEN_3394 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3642 = _GEN_3396 ? _GEN_3641[11:6] : _GEN_3641[5:0];
-  wire [2:0]   _GEN_3643 = _GEN_3395 ? _GEN_3642[5:3] : _GEN_3642[2:0];
-  wire [11:0]  _GEN_3644 = _GEN_3404 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3645 = _GEN_3406 ? _GEN_3644[11:6] : _GEN_3644[5:0];
-  wire [2:0]   _GEN_3646 = _GEN_3405 ? _GEN_3645[5:3] : _GEN_3645[2:0];
-  wire [11:0]  _GEN_3647 = _GEN_3414 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3648 = _GEN_3416 ? _GEN_3647[11:6] : _GEN_3647[5:0];
-  wire [2:0]   _GEN_3649 = _GEN_3415 ? _GEN_3648[5:3] : _GEN_3648[2:0];
-  wire [11:0]  _GEN_3650 = _GEN_3424 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3651 = _GEN_3426 ? _GEN_3650[11:6] : _GEN_3650[5:0];
-  wire [2:0]   _GEN_3652 = _GEN_3425 ? _GEN_3651[5:3] : _GEN_3651[2:0];
-  wire [11:0]  _GEN_3653 = _GEN_3434 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3654 = _GEN_3436 ? _GEN_3653[11:6] : _GEN_3653[5:0];
-  wire [2:0]   _GEN_3655 = _GEN_3435 ? _GEN_3654[5:3] : _GEN_3654[2:0];
-  wire [11:0]  _GEN_3656 = _GEN_3444 ? 12'h688 : 12'hFAC;
-  wire [5:0]   _GEN_3657 = _GEN_3446 ? _GEN_3656[11:6] : _GEN_3656[5:0];
-  wire [2:0]   _GEN_3658 = _GEN_3445 ? _GEN_3657[5:3] : _GEN_3657[2:0];
-  wire [63:0]  _GEN_3659 =
-    lanes_sroa_452389_0_r4 >> {58'h0, lanes_sroa_455_0_r4[2], 5'h0}
+    | lanes_sroa_50_0_r4 == 3'h6 & tobool_i_not_not_2_r4s1 & _GEN_3151
+    | lanes_sroa_50_0_r4 == 3'h5 & tobool_i_not_not_2_r4s1 & ~_GEN_3152
+    | lanes_sroa_50_0_r4 == 3'h4 & tobool_i_not_not_2_r4s1 & _GEN_3155
+    | lanes_sroa_50_0_r4 == 3'h3 & tobool_i_not_not_2_r4s1 & ~_GEN_3156
+    | lanes_sroa_50_0_r4 == 3'h2 & tobool_i_not_not_2_r4s1 & _GEN_3153
+    | lanes_sroa_50_0_r4 == 3'h1 & tobool_i_not_not_2_r4s1 & ~_GEN_3154 | _GEN_3462
+    & tobool_i_not_not_2_r4s1 & _GEN_3150;
+  wire         _GEN_3562 = _GEN_17 & ~(_GEN_3449[1]);
+  wire         _GEN_3563 = _GEN_17 & ~(_GEN_3449[0]);
+  wire         _GEN_3564 = ~_GEN_3103 & ~_GEN_151 & ~_GEN_152;
+  wire [11:0]  _GEN_3565 = _GEN_3136 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3566 = _GEN_3138 ? _GEN_3565[11:6] : _GEN_3565[5:0];
+  wire [2:0]   _GEN_3567 = _GEN_3137 ? _GEN_3566[5:3] : _GEN_3566[2:0];
+  wire [11:0]  _GEN_3568 = _GEN_3146 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3569 = _GEN_3148 ? _GEN_3568[11:6] : _GEN_3568[5:0];
+  wire [2:0]   _GEN_3570 = _GEN_3147 ? _GEN_3569[5:3] : _GEN_3569[2:0];
+  wire [11:0]  _GEN_3571 = _GEN_3156 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3572 = _GEN_3158 ? _GEN_3571[11:6] : _GEN_3571[5:0];
+  wire [2:0]   _GEN_3573 = _GEN_3157 ? _GEN_3572[5:3] : _GEN_3572[2:0];
+  wire [11:0]  _GEN_3574 = _GEN_3166 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3575 = _GEN_3168 ? _GEN_3574[11:6] : _GEN_3574[5:0];
+  wire [2:0]   _GEN_3576 = _GEN_3167 ? _GEN_3575[5:3] : _GEN_3575[2:0];
+  wire [11:0]  _GEN_3577 = _GEN_3176 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3578 = _GEN_3178 ? _GEN_3577[11:6] : _GEN_3577[5:0];
+  wire [2:0]   _GEN_3579 = _GEN_3177 ? _GEN_3578[5:3] : _GEN_3578[2:0];
+  wire [11:0]  _GEN_3580 = _GEN_3186 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3581 = _GEN_3188 ? _GEN_3580[11:6] : _GEN_3580[5:0];
+  wire [2:0]   _GEN_3582 = _GEN_3187 ? _GEN_3581[5:3] : _GEN_3581[2:0];
+  wire [11:0]  _GEN_3583 = _GEN_3196 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3584 = _GEN_3198 ? _GEN_3583[11:6] : _GEN_3583[5:0];
+  wire [2:0]   _GEN_3585 = _GEN_3197 ? _GEN_3584[5:3] : _GEN_3584[2:0];
+  wire [11:0]  _GEN_3586 = _GEN_3206 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3587 = _GEN_3208 ? _GEN_3586[11:6] : _GEN_3586[5:0];
+  wire [2:0]   _GEN_3588 = _GEN_3207 ? _GEN_3587[5:3] : _GEN_3587[2:0];
+  wire [11:0]  _GEN_3589 = _GEN_3216 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3590 = _GEN_3218 ? _GEN_3589[11:6] : _GEN_3589[5:0];
+  wire [2:0]   _GEN_3591 = _GEN_3217 ? _GEN_3590[5:3] : _GEN_3590[2:0];
+  wire [11:0]  _GEN_3592 = _GEN_3226 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3593 = _GEN_3228 ? _GEN_3592[11:6] : _GEN_3592[5:0];
+  wire [2:0]   _GEN_3594 = _GEN_3227 ? _GEN_3593[5:3] : _GEN_3593[2:0];
+  wire [11:0]  _GEN_3595 = _GEN_3236 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3596 = _GEN_3238 ? _GEN_3595[11:6] : _GEN_3595[5:0];
+  wire [2:0]   _GEN_3597 = _GEN_3237 ? _GEN_3596[5:3] : _GEN_3596[2:0];
+  wire [11:0]  _GEN_3598 = _GEN_3246 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3599 = _GEN_3248 ? _GEN_3598[11:6] : _GEN_3598[5:0];
+  wire [2:0]   _GEN_3600 = _GEN_3247 ? _GEN_3599[5:3] : _GEN_3599[2:0];
+  wire [11:0]  _GEN_3601 = _GEN_3256 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3602 = _GEN_3258 ? _GEN_3601[11:6] : _GEN_3601[5:0];
+  wire [2:0]   _GEN_3603 = _GEN_3257 ? _GEN_3602[5:3] : _GEN_3602[2:0];
+  wire [11:0]  _GEN_3604 = _GEN_3266 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3605 = _GEN_3268 ? _GEN_3604[11:6] : _GEN_3604[5:0];
+  wire [2:0]   _GEN_3606 = _GEN_3267 ? _GEN_3605[5:3] : _GEN_3605[2:0];
+  wire [11:0]  _GEN_3607 = _GEN_3276 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3608 = _GEN_3278 ? _GEN_3607[11:6] : _GEN_3607[5:0];
+  wire [2:0]   _GEN_3609 = _GEN_3277 ? _GEN_3608[5:3] : _GEN_3608[2:0];
+  wire [11:0]  _GEN_3610 = _GEN_3286 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3611 = _GEN_3288 ? _GEN_3610[11:6] : _GEN_3610[5:0];
+  wire [2:0]   _GEN_3612 = _GEN_3287 ? _GEN_3611[5:3] : _GEN_3611[2:0];
+  wire [11:0]  _GEN_3613 = _GEN_3296 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3614 = _GEN_3298 ? _GEN_3613[11:6] : _GEN_3613[5:0];
+  wire [2:0]   _GEN_3615 = _GEN_3297 ? _GEN_3614[5:3] : _GEN_3614[2:0];
+  wire [11:0]  _GEN_3616 = _GEN_3306 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3617 = _GEN_3308 ? _GEN_3616[11:6] : _GEN_3616[5:0];
+  wire [2:0]   _GEN_3618 = _GEN_3307 ? _GEN_3617[5:3] : _GEN_3617[2:0];
+  wire [11:0]  _GEN_3619 = _GEN_3316 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3620 = _GEN_3318 ? _GEN_3619[11:6] : _GEN_3619[5:0];
+  wire [2:0]   _GEN_3621 = _GEN_3317 ? _GEN_3620[5:3] : _GEN_3620[2:0];
+  wire [11:0]  _GEN_3622 = _GEN_3326 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3623 = _GEN_3328 ? _GEN_3622[11:6] : _GEN_3622[5:0];
+  wire [2:0]   _GEN_3624 = _GEN_3327 ? _GEN_3623[5:3] : _GEN_3623[2:0];
+  wire [11:0]  _GEN_3625 = _GEN_3336 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3626 = _GEN_3338 ? _GEN_3625[11:6] : _GEN_3625[5:0];
+  wire [2:0]   _GEN_3627 = _GEN_3337 ? _GEN_3626[5:3] : _GEN_3626[2:0];
+  wire [11:0]  _GEN_3628 = _GEN_3346 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3629 = _GEN_3348 ? _GEN_3628[11:6] : _GEN_3628[5:0];
+  wire [2:0]   _GEN_3630 = _GEN_3347 ? _GEN_3629[5:3] : _GEN_3629[2:0];
+  wire [11:0]  _GEN_3631 = _GEN_3356 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3632 = _GEN_3358 ? _GEN_3631[11:6] : _GEN_3631[5:0];
+  wire [2:0]   _GEN_3633 = _GEN_3357 ? _GEN_3632[5:3] : _GEN_3632[2:0];
+  wire [11:0]  _GEN_3634 = _GEN_3366 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3635 = _GEN_3368 ? _GEN_3634[11:6] : _GEN_3634[5:0];
+  wire [2:0]   _GEN_3636 = _GEN_3367 ? _GEN_3635[5:3] : _GEN_3635[2:0];
+  wire [11:0]  _GEN_3637 = _GEN_3376 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3638 = _GEN_3378 ? _GEN_3637[11:6] : _GEN_3637[5:0];
+  wire [2:0]   _GEN_3639 = _GEN_3377 ? _GEN_3638[5:3] : _GEN_3638[2:0];
+  wire [11:0]  _GEN_3640 = _GEN_3386 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3641 = _GEN_3388 ? _GEN_3640[11:6] : _GEN_3640[5:0];
+  wire [2:0]   _GEN_3642 = _GEN_3387 ? _GEN_3641[5:3] : _GEN_3641[2:0];
+  wire [11:0]  _GEN_3643 = _GEN_3396 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3644 = _GEN_3398 ? _GEN_3643[11:6] : _GEN_3643[5:0];
+  wire [2:0]   _GEN_3645 = _GEN_3397 ? _GEN_3644[5:3] : _GEN_3644[2:0];
+  wire [11:0]  _GEN_3646 = _GEN_3406 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3647 = _GEN_3408 ? _GEN_3646[11:6] : _GEN_3646[5:0];
+  wire [2:0]   _GEN_3648 = _GEN_3407 ? _GEN_3647[5:3] : _GEN_3647[2:0];
+  wire [11:0]  _GEN_3649 = _GEN_3416 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3650 = _GEN_3418 ? _GEN_3649[11:6] : _GEN_3649[5:0];
+  wire [2:0]   _GEN_3651 = _GEN_3417 ? _GEN_3650[5:3] : _GEN_3650[2:0];
+  wire [11:0]  _GEN_3652 = _GEN_3426 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3653 = _GEN_3428 ? _GEN_3652[11:6] : _GEN_3652[5:0];
+  wire [2:0]   _GEN_3654 = _GEN_3427 ? _GEN_3653[5:3] : _GEN_3653[2:0];
+  wire [11:0]  _GEN_3655 = _GEN_3436 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3656 = _GEN_3438 ? _GEN_3655[11:6] : _GEN_3655[5:0];
+  wire [2:0]   _GEN_3657 = _GEN_3437 ? _GEN_3656[5:3] : _GEN_3656[2:0];
+  wire [11:0]  _GEN_3658 = _GEN_3446 ? 12'h688 : 12'hFAC;
+  wire [5:0]   _GEN_3659 = _GEN_3448 ? _GEN_3658[11:6] : _GEN_3658[5:0];
+  wire [2:0]   _GEN_3660 = _GEN_3447 ? _GEN_3659[5:3] : _GEN_3659[2:0];
+  wire [63:0]  _GEN_3661 =
+    lanes_sroa_452392_0_r4 >> {58'h0, lanes_sroa_455_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_455_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_455_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3660 =
-    _GEN_3384
-      ? {_GEN_193[5]
-           ? (_GEN_193[4]
-                ? (_GEN_193[3]
-                     ? (_GEN_193[2] ? _GEN_204 : _GEN_205)
-                     : {_GEN_193[2] ? _GEN_202 : _GEN_203, _GEN_193[0]})
-                : _GEN_193[3]
-                    ? (_GEN_193[2] ? _GEN_200 : _GEN_201)
-                    : _GEN_193[2] ? _GEN_198 : _GEN_199)
-           : _GEN_193[4]
-               ? (_GEN_193[3]
-                    ? (_GEN_193[2] ? _GEN_205 : _GEN_204)
-                    : {_GEN_193[2] ? _GEN_203 : _GEN_202, _GEN_193[0]})
-               : _GEN_193[3]
-                   ? (_GEN_193[2] ? _GEN_201 : _GEN_200)
-                   : _GEN_193[2] ? _GEN_199 : _GEN_198,
-         _GEN_180[5]
-           ? (_GEN_180[4]
-                ? (_GEN_180[3]
-                     ? (_GEN_180[2] ? _GEN_191 : _GEN_192)
-                     : {_GEN_180[2] ? _GEN_189 : _GEN_190, _GEN_180[0]})
-                : _GEN_180[3]
-                    ? (_GEN_180[2] ? _GEN_187 : _GEN_188)
-                    : _GEN_180[2] ? _GEN_185 : _GEN_186)
-           : _GEN_180[4]
-               ? (_GEN_180[3]
-                    ? (_GEN_180[2] ? _GEN_192 : _GEN_191)
-                    : {_GEN_180[2] ? _GEN_190 : _GEN_189, _GEN_180[0]})
-               : _GEN_180[3]
-                   ? (_GEN_180[2] ? _GEN_188 : _GEN_187)
-                   : _GEN_180[2] ? _GEN_186 : _GEN_185,
-         _GEN_167[5]
-           ? (_GEN_167[4]
-                ? (_GEN_167[3]
-                     ? (_GEN_167[2] ? _GEN_178 : _GEN_179)
-                     : {_GEN_167[2] ? _GEN_176 : _GEN_177, _GEN_167[0]})
-                : _GEN_167[3]
-                    ? (_GEN_167[2] ? _GEN_174 : _GEN_175)
-                    : _GEN_167[2] ? _GEN_172 : _GEN_173)
-           : _GEN_167[4]
-               ? (_GEN_167[3]
-                    ? (_GEN_167[2] ? _GEN_179 : _GEN_178)
-                    : {_GEN_167[2] ? _GEN_177 : _GEN_176, _GEN_167[0]})
-               : _GEN_167[3]
-                   ? (_GEN_167[2] ? _GEN_175 : _GEN_174)
-                   : _GEN_167[2] ? _GEN_173 : _GEN_172,
-         _GEN_154[5]
-           ? (_GEN_154[4]
-                ? (_GEN_154[3]
-                     ? (_GEN_154[2] ? _GEN_165 : _GEN_166)
-                     : {_GEN_154[2] ? _GEN_163 : _GEN_164, _GEN_154[0]})
-                : _GEN_154[3]
-                    ? (_GEN_154[2] ? _GEN_161 : _GEN_162)
-                    : _GEN_154[2] ? _GEN_159 : _GEN_160)
-           : _GEN_154[4]
-               ? (_GEN_154[3]
-                    ? (_GEN_154[2] ? _GEN_166 : _GEN_165)
-                    : {_GEN_154[2] ? _GEN_164 : _GEN_163, _GEN_154[0]})
-               : _GEN_154[3]
-                   ? (_GEN_154[2] ? _GEN_162 : _GEN_161)
-                   : _GEN_154[2] ? _GEN_160 : _GEN_159}
+  wire [11:0]  _GEN_3662 =
+    _GEN_3386
+      ? {_GEN_195[5]
+           ? (_GEN_195[4]
+                ? (_GEN_195[3]
+                     ? (_GEN_195[2] ? _GEN_206 : _GEN_207)
+                     : {_GEN_195[2] ? _GEN_204 : _GEN_205, _GEN_195[0]})
+                : _GEN_195[3]
+                    ? (_GEN_195[2] ? _GEN_202 : _GEN_203)
+                    : _GEN_195[2] ? _GEN_200 : _GEN_201)
+           : _GEN_195[4]
+               ? (_GEN_195[3]
+                    ? (_GEN_195[2] ? _GEN_207 : _GEN_206)
+                    : {_GEN_195[2] ? _GEN_205 : _GEN_204, _GEN_195[0]})
+               : _GEN_195[3]
+                   ? (_GEN_195[2] ? _GEN_203 : _GEN_202)
+                   : _GEN_195[2] ? _GEN_201 : _GEN_200,
+         _GEN_182[5]
+           ? (_GEN_182[4]
+                ? (_GEN_182[3]
+                     ? (_GEN_182[2] ? _GEN_193 : _GEN_194)
+                     : {_GEN_182[2] ? _GEN_191 : _GEN_192, _GEN_182[0]})
+                : _GEN_182[3]
+                    ? (_GEN_182[2] ? _GEN_189 : _GEN_190)
+                    : _GEN_182[2] ? _GEN_187 : _GEN_188)
+           : _GEN_182[4]
+               ? (_GEN_182[3]
+                    ? (_GEN_182[2] ? _GEN_194 : _GEN_193)
+                    : {_GEN_182[2] ? _GEN_192 : _GEN_191, _GEN_182[0]})
+               : _GEN_182[3]
+                   ? (_GEN_182[2] ? _GEN_190 : _GEN_189)
+                   : _GEN_182[2] ? _GEN_188 : _GEN_187,
+         _GEN_169[5]
+           ? (_GEN_169[4]
+                ? (_GEN_169[3]
+                     ? (_GEN_169[2] ? _GEN_180 : _GEN_181)
+                     : {_GEN_169[2] ? _GEN_178 : _GEN_179, _GEN_169[0]})
+                : _GEN_169[3]
+                    ? (_GEN_169[2] ? _GEN_176 : _GEN_177)
+                    : _GEN_169[2] ? _GEN_174 : _GEN_175)
+           : _GEN_169[4]
+               ? (_GEN_169[3]
+                    ? (_GEN_169[2] ? _GEN_181 : _GEN_180)
+                    : {_GEN_169[2] ? _GEN_179 : _GEN_178, _GEN_169[0]})
+               : _GEN_169[3]
+                   ? (_GEN_169[2] ? _GEN_177 : _GEN_176)
+                   : _GEN_169[2] ? _GEN_175 : _GEN_174,
+         _GEN_156[5]
+           ? (_GEN_156[4]
+                ? (_GEN_156[3]
+                     ? (_GEN_156[2] ? _GEN_167 : _GEN_168)
+                     : {_GEN_156[2] ? _GEN_165 : _GEN_166, _GEN_156[0]})
+                : _GEN_156[3]
+                    ? (_GEN_156[2] ? _GEN_163 : _GEN_164)
+                    : _GEN_156[2] ? _GEN_161 : _GEN_162)
+           : _GEN_156[4]
+               ? (_GEN_156[3]
+                    ? (_GEN_156[2] ? _GEN_168 : _GEN_167)
+                    : {_GEN_156[2] ? _GEN_166 : _GEN_165, _GEN_156[0]})
+               : _GEN_156[3]
+                   ? (_GEN_156[2] ? _GEN_164 : _GEN_163)
+                   : _GEN_156[2] ? _GEN_162 : _GEN_161}
       : {lanes_sroa_464_0_r4[2]
            ? {1'h1, lanes_sroa_464_0_r4[1:0]}
            : {1'h0, lanes_sroa_464_0_r4[1:0]},
-         _GEN_232[5]
-           ? (_GEN_232[4]
-                ? (_GEN_232[3]
-                     ? (_GEN_232[2] ? _GEN_243 : _GEN_244)
-                     : {_GEN_232[2] ? _GEN_241 : _GEN_242, _GEN_232[0]})
-                : _GEN_232[3]
-                    ? (_GEN_232[2] ? _GEN_239 : _GEN_240)
-                    : _GEN_232[2] ? _GEN_237 : _GEN_238)
-           : _GEN_232[4]
-               ? (_GEN_232[3]
-                    ? (_GEN_232[2] ? _GEN_244 : _GEN_243)
-                    : {_GEN_232[2] ? _GEN_242 : _GEN_241, _GEN_232[0]})
-               : _GEN_232[3]
-                   ? (_GEN_232[2] ? _GEN_240 : _GEN_239)
-                   : _GEN_232[2] ? _GEN_238 : _GEN_237,
-         _GEN_219[5]
-           ? (_GEN_219[4]
-                ? (_GEN_219[3]
-                     ? (_GEN_219[2] ? _GEN_230 : _GEN_231)
-                     : {_GEN_219[2] ? _GEN_228 : _GEN_229, _GEN_219[0]})
-                : _GEN_219[3]
-                    ? (_GEN_219[2] ? _GEN_226 : _GEN_227)
-                    : _GEN_219[2] ? _GEN_224 : _GEN_225)
-           : _GEN_219[4]
-               ? (_GEN_219[3]
-                    ? (_GEN_219[2] ? _GEN_231 : _GEN_230)
-                    : {_GEN_219[2] ? _GEN_229 : _GEN_228, _GEN_219[0]})
-               : _GEN_219[3]
-                   ? (_GEN_219[2] ? _GEN_227 : _GEN_226)
-                   : _GEN_219[2] ? _GEN_225 : _GEN_224,
-         _GEN_206[5]
-           ? (_GEN_206[4]
-                ? (_GEN_206[3]
-                     ? (_GEN_206[2] ? _GEN_217 : _GEN_218)
-                     : {_GEN_206[2] ? _GEN_215 : _GEN_216, _GEN_206[0]})
-                : _GEN_206[3]
-                    ? (_GEN_206[2] ? _GEN_213 : _GEN_214)
-                    : _GEN_206[2] ? _GEN_211 : _GEN_212)
-           : _GEN_206[4]
-               ? (_GEN_206[3]
-                    ? (_GEN_206[2] ? _GEN_218 : _GEN_217)
-                    : {_GEN_206[2] ? _GEN_216 : _GEN_215, _GEN_206[0]})
-               : _GEN_206[3]
-                   ? (_GEN_206[2] ? _GEN_214 : _GEN_213)
-                   : _GEN_206[2] ? _GEN_212 : _GEN_211};
-  wire [5:0]   _GEN_3661 = _GEN_3386 ? _GEN_3660[11:6] : _GEN_3660[5:0];
-  wire         _GEN_3662 = cmp_i576_3669_r4s1 & ~(_GEN_3106[1]);
-  wire         _GEN_3663 = cmp_i576_3669_r4s1 & ~(_GEN_3109[1]);
-  wire [11:0]  _GEN_3664 =
-    _GEN_3374
-      ? {_GEN_285[5]
-           ? (_GEN_285[4]
-                ? (_GEN_285[3]
-                     ? (_GEN_285[2] ? _GEN_296 : _GEN_297)
-                     : {_GEN_285[2] ? _GEN_294 : _GEN_295, _GEN_285[0]})
-                : _GEN_285[3]
-                    ? (_GEN_285[2] ? _GEN_292 : _GEN_293)
-                    : _GEN_285[2] ? _GEN_290 : _GEN_291)
-           : _GEN_285[4]
-               ? (_GEN_285[3]
-                    ? (_GEN_285[2] ? _GEN_297 : _GEN_296)
-                    : {_GEN_285[2] ? _GEN_295 : _GEN_294, _GEN_285[0]})
-               : _GEN_285[3]
-                   ? (_GEN_285[2] ? _GEN_293 : _GEN_292)
-                   : _GEN_285[2] ? _GEN_291 : _GEN_290,
-         _GEN_272[5]
-           ? (_GEN_272[4]
-                ? (_GEN_272[3]
-                     ? (_GEN_272[2] ? _GEN_283 : _GEN_284)
-                     : {_GEN_272[2] ? _GEN_281 : _GEN_282, _GEN_272[0]})
-                : _GEN_272[3]
-                    ? (_GEN_272[2] ? _GEN_279 : _GEN_280)
-                    : _GEN_272[2] ? _GEN_277 : _GEN_278)
-           : _GEN_272[4]
-               ? (_GEN_272[3]
-                    ? (_GEN_272[2] ? _GEN_284 : _GEN_283)
-                    : {_GEN_272[2] ? _GEN_282 : _GEN_281, _GEN_272[0]})
-               : _GEN_272[3]
-                   ? (_GEN_272[2] ? _GEN_280 : _GEN_279)
-                   : _GEN_272[2] ? _GEN_278 : _GEN_277,
-         _GEN_259[5]
-           ? (_GEN_259[4]
-                ? (_GEN_259[3]
-                     ? (_GEN_259[2] ? _GEN_270 : _GEN_271)
-                     : {_GEN_259[2] ? _GEN_268 : _GEN_269, _GEN_259[0]})
-                : _GEN_259[3]
-                    ? (_GEN_259[2] ? _GEN_266 : _GEN_267)
-                    : _GEN_259[2] ? _GEN_264 : _GEN_265)
-           : _GEN_259[4]
-               ? (_GEN_259[3]
-                    ? (_GEN_259[2] ? _GEN_271 : _GEN_270)
-                    : {_GEN_259[2] ? _GEN_269 : _GEN_268, _GEN_259[0]})
-               : _GEN_259[3]
-                   ? (_GEN_259[2] ? _GEN_267 : _GEN_266)
-                   : _GEN_259[2] ? _GEN_265 : _GEN_264,
-         _GEN_246[5]
-           ? (_GEN_246[4]
-                ? (_GEN_246[3]
-                     ? (_GEN_246[2] ? _GEN_257 : _GEN_258)
-                     : {_GEN_246[2] ? _GEN_255 : _GEN_256, _GEN_246[0]})
-                : _GEN_246[3]
-                    ? (_GEN_246[2] ? _GEN_253 : _GEN_254)
-                    : _GEN_246[2] ? _GEN_251 : _GEN_252)
-           : _GEN_246[4]
-               ? (_GEN_246[3]
-                    ? (_GEN_246[2] ? _GEN_258 : _GEN_257)
-                    : {_GEN_246[2] ? _GEN_256 : _GEN_255, _GEN_246[0]})
-               : _GEN_246[3]
-                   ? (_GEN_246[2] ? _GEN_254 : _GEN_253)
-                   : _GEN_246[2] ? _GEN_252 : _GEN_251}
+         _GEN_234[5]
+           ? (_GEN_234[4]
+                ? (_GEN_234[3]
+                     ? (_GEN_234[2] ? _GEN_245 : _GEN_246)
+                     : {_GEN_234[2] ? _GEN_243 : _GEN_244, _GEN_234[0]})
+                : _GEN_234[3]
+                    ? (_GEN_234[2] ? _GEN_241 : _GEN_242)
+                    : _GEN_234[2] ? _GEN_239 : _GEN_240)
+           : _GEN_234[4]
+               ? (_GEN_234[3]
+                    ? (_GEN_234[2] ? _GEN_246 : _GEN_245)
+                    : {_GEN_234[2] ? _GEN_244 : _GEN_243, _GEN_234[0]})
+               : _GEN_234[3]
+                   ? (_GEN_234[2] ? _GEN_242 : _GEN_241)
+                   : _GEN_234[2] ? _GEN_240 : _GEN_239,
+         _GEN_221[5]
+           ? (_GEN_221[4]
+                ? (_GEN_221[3]
+                     ? (_GEN_221[2] ? _GEN_232 : _GEN_233)
+                     : {_GEN_221[2] ? _GEN_230 : _GEN_231, _GEN_221[0]})
+                : _GEN_221[3]
+                    ? (_GEN_221[2] ? _GEN_228 : _GEN_229)
+                    : _GEN_221[2] ? _GEN_226 : _GEN_227)
+           : _GEN_221[4]
+               ? (_GEN_221[3]
+                    ? (_GEN_221[2] ? _GEN_233 : _GEN_232)
+                    : {_GEN_221[2] ? _GEN_231 : _GEN_230, _GEN_221[0]})
+               : _GEN_221[3]
+                   ? (_GEN_221[2] ? _GEN_229 : _GEN_228)
+                   : _GEN_221[2] ? _GEN_227 : _GEN_226,
+         _GEN_208[5]
+           ? (_GEN_208[4]
+                ? (_GEN_208[3]
+                     ? (_GEN_208[2] ? _GEN_219 : _GEN_220)
+                     : {_GEN_208[2] ? _GEN_217 : _GEN_218, _GEN_208[0]})
+                : _GEN_208[3]
+                    ? (_GEN_208[2] ? _GEN_215 : _GEN_216)
+                    : _GEN_208[2] ? _GEN_213 : _GEN_214)
+           : _GEN_208[4]
+               ? (_GEN_208[3]
+                    ? (_GEN_208[2] ? _GEN_220 : _GEN_219)
+                    : {_GEN_208[2] ? _GEN_218 : _GEN_217, _GEN_208[0]})
+               : _GEN_208[3]
+                   ? (_GEN_208[2] ? _GEN_216 : _GEN_215)
+                   : _GEN_208[2] ? _GEN_214 : _GEN_213};
+  wire [5:0]   _GEN_3663 = _GEN_3388 ? _GEN_3662[11:6] : _GEN_3662[5:0];
+  wire         _GEN_3664 = cmp_i576_3672_r4s1 & ~(_GEN_3108[1]);
+  wire         _GEN_3665 = cmp_i576_3672_r4s1 & ~(_GEN_3111[1]);
+  wire [11:0]  _GEN_3666 =
+    _GEN_3376
+      ? {_GEN_287[5]
+           ? (_GEN_287[4]
+                ? (_GEN_287[3]
+                     ? (_GEN_287[2] ? _GEN_298 : _GEN_299)
+                     : {_GEN_287[2] ? _GEN_296 : _GEN_297, _GEN_287[0]})
+                : _GEN_287[3]
+                    ? (_GEN_287[2] ? _GEN_294 : _GEN_295)
+                    : _GEN_287[2] ? _GEN_292 : _GEN_293)
+           : _GEN_287[4]
+               ? (_GEN_287[3]
+                    ? (_GEN_287[2] ? _GEN_299 : _GEN_298)
+                    : {_GEN_287[2] ? _GEN_297 : _GEN_296, _GEN_287[0]})
+               : _GEN_287[3]
+                   ? (_GEN_287[2] ? _GEN_295 : _GEN_294)
+                   : _GEN_287[2] ? _GEN_293 : _GEN_292,
+         _GEN_274[5]
+           ? (_GEN_274[4]
+                ? (_GEN_274[3]
+                     ? (_GEN_274[2] ? _GEN_285 : _GEN_286)
+                     : {_GEN_274[2] ? _GEN_283 : _GEN_284, _GEN_274[0]})
+                : _GEN_274[3]
+                    ? (_GEN_274[2] ? _GEN_281 : _GEN_282)
+                    : _GEN_274[2] ? _GEN_279 : _GEN_280)
+           : _GEN_274[4]
+               ? (_GEN_274[3]
+                    ? (_GEN_274[2] ? _GEN_286 : _GEN_285)
+                    : {_GEN_274[2] ? _GEN_284 : _GEN_283, _GEN_274[0]})
+               : _GEN_274[3]
+                   ? (_GEN_274[2] ? _GEN_282 : _GEN_281)
+                   : _GEN_274[2] ? _GEN_280 : _GEN_279,
+         _GEN_261[5]
+           ? (_GEN_261[4]
+                ? (_GEN_261[3]
+                     ? (_GEN_261[2] ? _GEN_272 : _GEN_273)
+                     : {_GEN_261[2] ? _GEN_270 : _GEN_271, _GEN_261[0]})
+                : _GEN_261[3]
+                    ? (_GEN_261[2] ? _GEN_268 : _GEN_269)
+                    : _GEN_261[2] ? _GEN_266 : _GEN_267)
+           : _GEN_261[4]
+               ? (_GEN_261[3]
+                    ? (_GEN_261[2] ? _GEN_273 : _GEN_272)
+                    : {_GEN_261[2] ? _GEN_271 : _GEN_270, _GEN_261[0]})
+               : _GEN_261[3]
+                   ? (_GEN_261[2] ? _GEN_269 : _GEN_268)
+                   : _GEN_261[2] ? _GEN_267 : _GEN_266,
+         _GEN_248[5]
+           ? (_GEN_248[4]
+                ? (_GEN_248[3]
+                     ? (_GEN_248[2] ? _GEN_259 : _GEN_260)
+                     : {_GEN_248[2] ? _GEN_257 : _GEN_258, _GEN_248[0]})
+                : _GEN_248[3]
+                    ? (_GEN_248[2] ? _GEN_255 : _GEN_256)
+                    : _GEN_248[2] ? _GEN_253 : _GEN_254)
+           : _GEN_248[4]
+               ? (_GEN_248[3]
+                    ? (_GEN_248[2] ? _GEN_260 : _GEN_259)
+                    : {_GEN_248[2] ? _GEN_258 : _GEN_257, _GEN_248[0]})
+               : _GEN_248[3]
+                   ? (_GEN_248[2] ? _GEN_256 : _GEN_255)
+                   : _GEN_248[2] ? _GEN_254 : _GEN_253}
       : {lanes_sroa_446_0_r4[2]
            ? {1'h1, lanes_sroa_446_0_r4[1:0]}
            : {1'h0, lanes_sroa_446_0_r4[1:0]},
-         _GEN_324[5]
-           ? (_GEN_324[4]
-                ? (_GEN_324[3]
-                     ? (_GEN_324[2] ? _GEN_335 : _GEN_336)
-                     : {_GEN_324[2] ? _GEN_333 : _GEN_334, _GEN_324[0]})
-                : _GEN_324[3]
-                    ? (_GEN_324[2] ? _GEN_331 : _GEN_332)
-                    : _GEN_324[2] ? _GEN_329 : _GEN_330)
-           : _GEN_324[4]
-               ? (_GEN_324[3]
-                    ? (_GEN_324[2] ? _GEN_336 : _GEN_335)
-                    : {_GEN_324[2] ? _GEN_334 : _GEN_333, _GEN_324[0]})
-               : _GEN_324[3]
-                   ? (_GEN_324[2] ? _GEN_332 : _GEN_331)
-                   : _GEN_324[2] ? _GEN_330 : _GEN_329,
-         _GEN_311[5]
-           ? (_GEN_311[4]
-                ? (_GEN_311[3]
-                     ? (_GEN_311[2] ? _GEN_322 : _GEN_323)
-                     : {_GEN_311[2] ? _GEN_320 : _GEN_321, _GEN_311[0]})
-                : _GEN_311[3]
-                    ? (_GEN_311[2] ? _GEN_318 : _GEN_319)
-                    : _GEN_311[2] ? _GEN_316 : _GEN_317)
-           : _GEN_311[4]
-               ? (_GEN_311[3]
-                    ? (_GEN_311[2] ? _GEN_323 : _GEN_322)
-                    : {_GEN_311[2] ? _GEN_321 : _GEN_320, _GEN_311[0]})
-               : _GEN_311[3]
-                   ? (_GEN_311[2] ? _GEN_319 : _GEN_318)
-                   : _GEN_311[2] ? _GEN_317 : _GEN_316,
-         _GEN_298[5]
-           ? (_GEN_298[4]
-                ? (_GEN_298[3]
-                     ? (_GEN_298[2] ? _GEN_309 : _GEN_310)
-                     : {_GEN_298[2] ? _GEN_307 : _GEN_308, _GEN_298[0]})
-                : _GEN_298[3]
-                    ? (_GEN_298[2] ? _GEN_305 : _GEN_306)
-                    : _GEN_298[2] ? _GEN_303 : _GEN_304)
-           : _GEN_298[4]
-               ? (_GEN_298[3]
-                    ? (_GEN_298[2] ? _GEN_310 : _GEN_309)
-                    : {_GEN_298[2] ? _GEN_308 : _GEN_307, _GEN_298[0]})
-               : _GEN_298[3]
-                   ? (_GEN_298[2] ? _GEN_306 : _GEN_305)
-                   : _GEN_298[2] ? _GEN_304 : _GEN_303};
-  wire [5:0]   _GEN_3665 = _GEN_3376 ? _GEN_3664[11:6] : _GEN_3664[5:0];
-  wire [63:0]  _GEN_3666 =
-    lanes_sroa_434384_0_r4 >> {58'h0, lanes_sroa_437_0_r4[2], 5'h0}
+         _GEN_326[5]
+           ? (_GEN_326[4]
+                ? (_GEN_326[3]
+                     ? (_GEN_326[2] ? _GEN_337 : _GEN_338)
+                     : {_GEN_326[2] ? _GEN_335 : _GEN_336, _GEN_326[0]})
+                : _GEN_326[3]
+                    ? (_GEN_326[2] ? _GEN_333 : _GEN_334)
+                    : _GEN_326[2] ? _GEN_331 : _GEN_332)
+           : _GEN_326[4]
+               ? (_GEN_326[3]
+                    ? (_GEN_326[2] ? _GEN_338 : _GEN_337)
+                    : {_GEN_326[2] ? _GEN_336 : _GEN_335, _GEN_326[0]})
+               : _GEN_326[3]
+                   ? (_GEN_326[2] ? _GEN_334 : _GEN_333)
+                   : _GEN_326[2] ? _GEN_332 : _GEN_331,
+         _GEN_313[5]
+           ? (_GEN_313[4]
+                ? (_GEN_313[3]
+                     ? (_GEN_313[2] ? _GEN_324 : _GEN_325)
+                     : {_GEN_313[2] ? _GEN_322 : _GEN_323, _GEN_313[0]})
+                : _GEN_313[3]
+                    ? (_GEN_313[2] ? _GEN_320 : _GEN_321)
+                    : _GEN_313[2] ? _GEN_318 : _GEN_319)
+           : _GEN_313[4]
+               ? (_GEN_313[3]
+                    ? (_GEN_313[2] ? _GEN_325 : _GEN_324)
+                    : {_GEN_313[2] ? _GEN_323 : _GEN_322, _GEN_313[0]})
+               : _GEN_313[3]
+                   ? (_GEN_313[2] ? _GEN_321 : _GEN_320)
+                   : _GEN_313[2] ? _GEN_319 : _GEN_318,
+         _GEN_300[5]
+           ? (_GEN_300[4]
+                ? (_GEN_300[3]
+                     ? (_GEN_300[2] ? _GEN_311 : _GEN_312)
+                     : {_GEN_300[2] ? _GEN_309 : _GEN_310, _GEN_300[0]})
+                : _GEN_300[3]
+                    ? (_GEN_300[2] ? _GEN_307 : _GEN_308)
+                    : _GEN_300[2] ? _GEN_305 : _GEN_306)
+           : _GEN_300[4]
+               ? (_GEN_300[3]
+                    ? (_GEN_300[2] ? _GEN_312 : _GEN_311)
+                    : {_GEN_300[2] ? _GEN_310 : _GEN_309, _GEN_300[0]})
+               : _GEN_300[3]
+                   ? (_GEN_300[2] ? _GEN_308 : _GEN_307)
+                   : _GEN_300[2] ? _GEN_306 : _GEN_305};
+  wire [5:0]   _GEN_3667 = _GEN_3378 ? _GEN_3666[11:6] : _GEN_3666[5:0];
+  wire [63:0]  _GEN_3668 =
+    lanes_sroa_434387_0_r4 >> {58'h0, lanes_sroa_437_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_437_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_437_0_r4[0], 3'h0};
-  wire [63:0]  _GEN_3667 =
-    lanes_sroa_470394_0_r4 >> {58'h0, lanes_sroa_473_0_r4[2], 5'h0}
+  wire [63:0]  _GEN_3669 =
+    lanes_sroa_470397_0_r4 >> {58'h0, lanes_sroa_473_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_473_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_473_0_r4[0], 3'h0};
-  wire         _GEN_3668 = cmp_i576_3669_r4s1 & ~(_GEN_3103[1]);
-  wire [11:0]  _GEN_3669 =
-    _GEN_3394
-      ? {_GEN_377[5]
-           ? (_GEN_377[4]
-                ? (_GEN_377[3]
-                     ? (_GEN_377[2] ? _GEN_388 : _GEN_389)
-                     : {_GEN_377[2] ? _GEN_386 : _GEN_387, _GEN_377[0]})
-                : _GEN_377[3]
-                    ? (_GEN_377[2] ? _GEN_384 : _GEN_385)
-                    : _GEN_377[2] ? _GEN_382 : _GEN_383)
-           : _GEN_377[4]
-               ? (_GEN_377[3]
-                    ? (_GEN_377[2] ? _GEN_389 : _GEN_388)
-                    : {_GEN_377[2] ? _GEN_387 : _GEN_386, _GEN_377[0]})
-               : _GEN_377[3]
-                   ? (_GEN_377[2] ? _GEN_385 : _GEN_384)
-                   : _GEN_377[2] ? _GEN_383 : _GEN_382,
-         _GEN_364[5]
-           ? (_GEN_364[4]
-                ? (_GEN_364[3]
-                     ? (_GEN_364[2] ? _GEN_375 : _GEN_376)
-                     : {_GEN_364[2] ? _GEN_373 : _GEN_374, _GEN_364[0]})
-                : _GEN_364[3]
-                    ? (_GEN_364[2] ? _GEN_371 : _GEN_372)
-                    : _GEN_364[2] ? _GEN_369 : _GEN_370)
-           : _GEN_364[4]
-               ? (_GEN_364[3]
-                    ? (_GEN_364[2] ? _GEN_376 : _GEN_375)
-                    : {_GEN_364[2] ? _GEN_374 : _GEN_373, _GEN_364[0]})
-               : _GEN_364[3]
-                   ? (_GEN_364[2] ? _GEN_372 : _GEN_371)
-                   : _GEN_364[2] ? _GEN_370 : _GEN_369,
-         _GEN_351[5]
-           ? (_GEN_351[4]
-                ? (_GEN_351[3]
-                     ? (_GEN_351[2] ? _GEN_362 : _GEN_363)
-                     : {_GEN_351[2] ? _GEN_360 : _GEN_361, _GEN_351[0]})
-                : _GEN_351[3]
-                    ? (_GEN_351[2] ? _GEN_358 : _GEN_359)
-                    : _GEN_351[2] ? _GEN_356 : _GEN_357)
-           : _GEN_351[4]
-               ? (_GEN_351[3]
-                    ? (_GEN_351[2] ? _GEN_363 : _GEN_362)
-                    : {_GEN_351[2] ? _GEN_361 : _GEN_360, _GEN_351[0]})
-               : _GEN_351[3]
-                   ? (_GEN_351[2] ? _GEN_359 : _GEN_358)
-                   : _GEN_351[2] ? _GEN_357 : _GEN_356,
-         _GEN_338[5]
-           ? (_GEN_338[4]
-                ? (_GEN_338[3]
-                     ? (_GEN_338[2] ? _GEN_349 : _GEN_350)
-                     : {_GEN_338[2] ? _GEN_347 : _GEN_348, _GEN_338[0]})
-                : _GEN_338[3]
-                    ? (_GEN_338[2] ? _GEN_345 : _GEN_346)
-                    : _GEN_338[2] ? _GEN_343 : _GEN_344)
-           : _GEN_338[4]
-               ? (_GEN_338[3]
-                    ? (_GEN_338[2] ? _GEN_350 : _GEN_349)
-                    : {_GEN_338[2] ? _GEN_348 : _GEN_347, _GEN_338[0]})
-               : _GEN_338[3]
-                   ? (_GEN_338[2] ? _GEN_346 : _GEN_345)
-                   : _GEN_338[2] ? _GEN_344 : _GEN_343}
+  wire         _GEN_3670 = cmp_i576_3672_r4s1 & ~(_GEN_3105[1]);
+  wire [11:0]  _GEN_3671 =
+    _GEN_3396
+      ? {_GEN_379[5]
+           ? (_GEN_379[4]
+                ? (_GEN_379[3]
+                     ? (_GEN_379[2] ? _GEN_390 : _GEN_391)
+                     : {_GEN_379[2] ? _GEN_388 : _GEN_389, _GEN_379[0]})
+                : _GEN_379[3]
+                    ? (_GEN_379[2] ? _GEN_386 : _GEN_387)
+                    : _GEN_379[2] ? _GEN_384 : _GEN_385)
+           : _GEN_379[4]
+               ? (_GEN_379[3]
+                    ? (_GEN_379[2] ? _GEN_391 : _GEN_390)
+                    : {_GEN_379[2] ? _GEN_389 : _GEN_388, _GEN_379[0]})
+               : _GEN_379[3]
+                   ? (_GEN_379[2] ? _GEN_387 : _GEN_386)
+                   : _GEN_379[2] ? _GEN_385 : _GEN_384,
+         _GEN_366[5]
+           ? (_GEN_366[4]
+                ? (_GEN_366[3]
+                     ? (_GEN_366[2] ? _GEN_377 : _GEN_378)
+                     : {_GEN_366[2] ? _GEN_375 : _GEN_376, _GEN_366[0]})
+                : _GEN_366[3]
+                    ? (_GEN_366[2] ? _GEN_373 : _GEN_374)
+                    : _GEN_366[2] ? _GEN_371 : _GEN_372)
+           : _GEN_366[4]
+               ? (_GEN_366[3]
+                    ? (_GEN_366[2] ? _GEN_378 : _GEN_377)
+                    : {_GEN_366[2] ? _GEN_376 : _GEN_375, _GEN_366[0]})
+               : _GEN_366[3]
+                   ? (_GEN_366[2] ? _GEN_374 : _GEN_373)
+                   : _GEN_366[2] ? _GEN_372 : _GEN_371,
+         _GEN_353[5]
+           ? (_GEN_353[4]
+                ? (_GEN_353[3]
+                     ? (_GEN_353[2] ? _GEN_364 : _GEN_365)
+                     : {_GEN_353[2] ? _GEN_362 : _GEN_363, _GEN_353[0]})
+                : _GEN_353[3]
+                    ? (_GEN_353[2] ? _GEN_360 : _GEN_361)
+                    : _GEN_353[2] ? _GEN_358 : _GEN_359)
+           : _GEN_353[4]
+               ? (_GEN_353[3]
+                    ? (_GEN_353[2] ? _GEN_365 : _GEN_364)
+                    : {_GEN_353[2] ? _GEN_363 : _GEN_362, _GEN_353[0]})
+               : _GEN_353[3]
+                   ? (_GEN_353[2] ? _GEN_361 : _GEN_360)
+                   : _GEN_353[2] ? _GEN_359 : _GEN_358,
+         _GEN_340[5]
+           ? (_GEN_340[4]
+                ? (_GEN_340[3]
+                     ? (_GEN_340[2] ? _GEN_351 : _GEN_352)
+                     : {_GEN_340[2] ? _GEN_349 : _GEN_350, _GEN_340[0]})
+                : _GEN_340[3]
+                    ? (_GEN_340[2] ? _GEN_347 : _GEN_348)
+                    : _GEN_340[2] ? _GEN_345 : _GEN_346)
+           : _GEN_340[4]
+               ? (_GEN_340[3]
+                    ? (_GEN_340[2] ? _GEN_352 : _GEN_351)
+                    : {_GEN_340[2] ? _GEN_350 : _GEN_349, _GEN_340[0]})
+               : _GEN_340[3]
+                   ? (_GEN_340[2] ? _GEN_348 : _GEN_347)
+                   : _GEN_340[2] ? _GEN_346 : _GEN_345}
       : {lanes_sroa_482_0_r4[2]
            ? {1'h1, lanes_sroa_482_0_r4[1:0]}
            : {1'h0, lanes_sroa_482_0_r4[1:0]},
-         _GEN_416[5]
-           ? (_GEN_416[4]
-                ? (_GEN_416[3]
-                     ? (_GEN_416[2] ? _GEN_427 : _GEN_428)
-                     : {_GEN_416[2] ? _GEN_425 : _GEN_426, _GEN_416[0]})
-                : _GEN_416[3]
-                    ? (_GEN_416[2] ? _GEN_423 : _GEN_424)
-                    : _GEN_416[2] ? _GEN_421 : _GEN_422)
-           : _GEN_416[4]
-               ? (_GEN_416[3]
-                    ? (_GEN_416[2] ? _GEN_428 : _GEN_427)
-                    : {_GEN_416[2] ? _GEN_426 : _GEN_425, _GEN_416[0]})
-               : _GEN_416[3]
-                   ? (_GEN_416[2] ? _GEN_424 : _GEN_423)
-                   : _GEN_416[2] ? _GEN_422 : _GEN_421,
-         _GEN_403[5]
-           ? (_GEN_403[4]
-                ? (_GEN_403[3]
-                     ? (_GEN_403[2] ? _GEN_414 : _GEN_415)
-                     : {_GEN_403[2] ? _GEN_412 : _GEN_413, _GEN_403[0]})
-                : _GEN_403[3]
-                    ? (_GEN_403[2] ? _GEN_410 : _GEN_411)
-                    : _GEN_403[2] ? _GEN_408 : _GEN_409)
-           : _GEN_403[4]
-               ? (_GEN_403[3]
-                    ? (_GEN_403[2] ? _GEN_415 : _GEN_414)
-                    : {_GEN_403[2] ? _GEN_413 : _GEN_412, _GEN_403[0]})
-               : _GEN_403[3]
-                   ? (_GEN_403[2] ? _GEN_411 : _GEN_410)
-                   : _GEN_403[2] ? _GEN_409 : _GEN_408,
-         _GEN_390[5]
-           ? (_GEN_390[4]
-                ? (_GEN_390[3]
-                     ? (_GEN_390[2] ? _GEN_401 : _GEN_402)
-                     : {_GEN_390[2] ? _GEN_399 : _GEN_400, _GEN_390[0]})
-                : _GEN_390[3]
-                    ? (_GEN_390[2] ? _GEN_397 : _GEN_398)
-                    : _GEN_390[2] ? _GEN_395 : _GEN_396)
-           : _GEN_390[4]
-               ? (_GEN_390[3]
-                    ? (_GEN_390[2] ? _GEN_402 : _GEN_401)
-                    : {_GEN_390[2] ? _GEN_400 : _GEN_399, _GEN_390[0]})
-               : _GEN_390[3]
-                   ? (_GEN_390[2] ? _GEN_398 : _GEN_397)
-                   : _GEN_390[2] ? _GEN_396 : _GEN_395};
-  wire [5:0]   _GEN_3670 = _GEN_3396 ? _GEN_3669[11:6] : _GEN_3669[5:0];
-  wire [11:0]  _GEN_3671 =
-    _GEN_3364
-      ? {_GEN_469[5]
-           ? (_GEN_469[4]
-                ? (_GEN_469[3]
-                     ? (_GEN_469[2] ? _GEN_480 : _GEN_481)
-                     : {_GEN_469[2] ? _GEN_478 : _GEN_479, _GEN_469[0]})
-                : _GEN_469[3]
-                    ? (_GEN_469[2] ? _GEN_476 : _GEN_477)
-                    : _GEN_469[2] ? _GEN_474 : _GEN_475)
-           : _GEN_469[4]
-               ? (_GEN_469[3]
-                    ? (_GEN_469[2] ? _GEN_481 : _GEN_480)
-                    : {_GEN_469[2] ? _GEN_479 : _GEN_478, _GEN_469[0]})
-               : _GEN_469[3]
-                   ? (_GEN_469[2] ? _GEN_477 : _GEN_476)
-                   : _GEN_469[2] ? _GEN_475 : _GEN_474,
-         _GEN_456[5]
-           ? (_GEN_456[4]
-                ? (_GEN_456[3]
-                     ? (_GEN_456[2] ? _GEN_467 : _GEN_468)
-                     : {_GEN_456[2] ? _GEN_465 : _GEN_466, _GEN_456[0]})
-                : _GEN_456[3]
-                    ? (_GEN_456[2] ? _GEN_463 : _GEN_464)
-                    : _GEN_456[2] ? _GEN_461 : _GEN_462)
-           : _GEN_456[4]
-               ? (_GEN_456[3]
-                    ? (_GEN_456[2] ? _GEN_468 : _GEN_467)
-                    : {_GEN_456[2] ? _GEN_466 : _GEN_465, _GEN_456[0]})
-               : _GEN_456[3]
-                   ? (_GEN_456[2] ? _GEN_464 : _GEN_463)
-                   : _GEN_456[2] ? _GEN_462 : _GEN_461,
-         _GEN_443[5]
-           ? (_GEN_443[4]
-                ? (_GEN_443[3]
-                     ? (_GEN_443[2] ? _GEN_454 : _GEN_455)
-                     : {_GEN_443[2] ? _GEN_452 : _GEN_453, _GEN_443[0]})
-                : _GEN_443[3]
-                    ? (_GEN_443[2] ? _GEN_450 : _GEN_451)
-                    : _GEN_443[2] ? _GEN_448 : _GEN_449)
-           : _GEN_443[4]
-               ? (_GEN_443[3]
-                    ? (_GEN_443[2] ? _GEN_455 : _GEN_454)
-                    : {_GEN_443[2] ? _GEN_453 : _GEN_452, _GEN_443[0]})
-               : _GEN_443[3]
-                   ? (_GEN_443[2] ? _GEN_451 : _GEN_450)
-                   : _GEN_443[2] ? _GEN_449 : _GEN_448,
-         _GEN_430[5]
-           ? (_GEN_430[4]
-                ? (_GEN_430[3]
-                     ? (_GEN_430[2] ? _GEN_441 : _GEN_442)
-                     : {_GEN_430[2] ? _GEN_439 : _GEN_440, _GEN_430[0]})
-                : _GEN_430[3]
-                    ? (_GEN_430[2] ? _GEN_437 : _GEN_438)
-                    : _GEN_430[2] ? _GEN_435 : _GEN_436)
-           : _GEN_430[4]
-               ? (_GEN_430[3]
-                    ? (_GEN_430[2] ? _GEN_442 : _GEN_441)
-                    : {_GEN_430[2] ? _GEN_440 : _GEN_439, _GEN_430[0]})
-               : _GEN_430[3]
-                   ? (_GEN_430[2] ? _GEN_438 : _GEN_437)
-                   : _GEN_430[2] ? _GEN_436 : _GEN_435}
+         _GEN_418[5]
+           ? (_GEN_418[4]
+                ? (_GEN_418[3]
+                     ? (_GEN_418[2] ? _GEN_429 : _GEN_430)
+                     : {_GEN_418[2] ? _GEN_427 : _GEN_428, _GEN_418[0]})
+                : _GEN_418[3]
+                    ? (_GEN_418[2] ? _GEN_425 : _GEN_426)
+                    : _GEN_418[2] ? _GEN_423 : _GEN_424)
+           : _GEN_418[4]
+               ? (_GEN_418[3]
+                    ? (_GEN_418[2] ? _GEN_430 : _GEN_429)
+                    : {_GEN_418[2] ? _GEN_428 : _GEN_427, _GEN_418[0]})
+               : _GEN_418[3]
+                   ? (_GEN_418[2] ? _GEN_426 : _GEN_425)
+                   : _GEN_418[2] ? _GEN_424 : _GEN_423,
+         _GEN_405[5]
+           ? (_GEN_405[4]
+                ? (_GEN_405[3]
+                     ? (_GEN_405[2] ? _GEN_416 : _GEN_417)
+                     : {_GEN_405[2] ? _GEN_414 : _GEN_415, _GEN_405[0]})
+                : _GEN_405[3]
+                    ? (_GEN_405[2] ? _GEN_412 : _GEN_413)
+                    : _GEN_405[2] ? _GEN_410 : _GEN_411)
+           : _GEN_405[4]
+               ? (_GEN_405[3]
+                    ? (_GEN_405[2] ? _GEN_417 : _GEN_416)
+                    : {_GEN_405[2] ? _GEN_415 : _GEN_414, _GEN_405[0]})
+               : _GEN_405[3]
+                   ? (_GEN_405[2] ? _GEN_413 : _GEN_412)
+                   : _GEN_405[2] ? _GEN_411 : _GEN_410,
+         _GEN_392[5]
+           ? (_GEN_392[4]
+                ? (_GEN_392[3]
+                     ? (_GEN_392[2] ? _GEN_403 : _GEN_404)
+                     : {_GEN_392[2] ? _GEN_401 : _GEN_402, _GEN_392[0]})
+                : _GEN_392[3]
+                    ? (_GEN_392[2] ? _GEN_399 : _GEN_400)
+                    : _GEN_392[2] ? _GEN_397 : _GEN_398)
+           : _GEN_392[4]
+               ? (_GEN_392[3]
+                    ? (_GEN_392[2] ? _GEN_404 : _GEN_403)
+                    : {_GEN_392[2] ? _GEN_402 : _GEN_401, _GEN_392[0]})
+               : _GEN_392[3]
+                   ? (_GEN_392[2] ? _GEN_400 : _GEN_399)
+                   : _GEN_392[2] ? _GEN_398 : _GEN_397};
+  wire [5:0]   _GEN_3672 = _GEN_3398 ? _GEN_3671[11:6] : _GEN_3671[5:0];
+  wire [11:0]  _GEN_3673 =
+    _GEN_3366
+      ? {_GEN_471[5]
+           ? (_GEN_471[4]
+                ? (_GEN_471[3]
+                     ? (_GEN_471[2] ? _GEN_482 : _GEN_483)
+                     : {_GEN_471[2] ? _GEN_480 : _GEN_481, _GEN_471[0]})
+                : _GEN_471[3]
+                    ? (_GEN_471[2] ? _GEN_478 : _GEN_479)
+                    : _GEN_471[2] ? _GEN_476 : _GEN_477)
+           : _GEN_471[4]
+               ? (_GEN_471[3]
+                    ? (_GEN_471[2] ? _GEN_483 : _GEN_482)
+                    : {_GEN_471[2] ? _GEN_481 : _GEN_480, _GEN_471[0]})
+               : _GEN_471[3]
+                   ? (_GEN_471[2] ? _GEN_479 : _GEN_478)
+                   : _GEN_471[2] ? _GEN_477 : _GEN_476,
+         _GEN_458[5]
+           ? (_GEN_458[4]
+                ? (_GEN_458[3]
+                     ? (_GEN_458[2] ? _GEN_469 : _GEN_470)
+                     : {_GEN_458[2] ? _GEN_467 : _GEN_468, _GEN_458[0]})
+                : _GEN_458[3]
+                    ? (_GEN_458[2] ? _GEN_465 : _GEN_466)
+                    : _GEN_458[2] ? _GEN_463 : _GEN_464)
+           : _GEN_458[4]
+               ? (_GEN_458[3]
+                    ? (_GEN_458[2] ? _GEN_470 : _GEN_469)
+                    : {_GEN_458[2] ? _GEN_468 : _GEN_467, _GEN_458[0]})
+               : _GEN_458[3]
+                   ? (_GEN_458[2] ? _GEN_466 : _GEN_465)
+                   : _GEN_458[2] ? _GEN_464 : _GEN_463,
+         _GEN_445[5]
+           ? (_GEN_445[4]
+                ? (_GEN_445[3]
+                     ? (_GEN_445[2] ? _GEN_456 : _GEN_457)
+                     : {_GEN_445[2] ? _GEN_454 : _GEN_455, _GEN_445[0]})
+                : _GEN_445[3]
+                    ? (_GEN_445[2] ? _GEN_452 : _GEN_453)
+                    : _GEN_445[2] ? _GEN_450 : _GEN_451)
+           : _GEN_445[4]
+               ? (_GEN_445[3]
+                    ? (_GEN_445[2] ? _GEN_457 : _GEN_456)
+                    : {_GEN_445[2] ? _GEN_455 : _GEN_454, _GEN_445[0]})
+               : _GEN_445[3]
+                   ? (_GEN_445[2] ? _GEN_453 : _GEN_452)
+                   : _GEN_445[2] ? _GEN_451 : _GEN_450,
+         _GEN_432[5]
+           ? (_GEN_432[4]
+                ? (_GEN_432[3]
+                     ? (_GEN_432[2] ? _GEN_443 : _GEN_444)
+                     : {_GEN_432[2] ? _GEN_441 : _GEN_442, _GEN_432[0]})
+                : _GEN_432[3]
+                    ? (_GEN_432[2] ? _GEN_439 : _GEN_440)
+                    : _GEN_432[2] ? _GEN_437 : _GEN_438)
+           : _GEN_432[4]
+               ? (_GEN_432[3]
+                    ? (_GEN_432[2] ? _GEN_444 : _GEN_443)
+                    : {_GEN_432[2] ? _GEN_442 : _GEN_441, _GEN_432[0]})
+               : _GEN_432[3]
+                   ? (_GEN_432[2] ? _GEN_440 : _GEN_439)
+                   : _GEN_432[2] ? _GEN_438 : _GEN_437}
       : {lanes_sroa_428_0_r4[2]
            ? {1'h1, lanes_sroa_428_0_r4[1:0]}
            : {1'h0, lanes_sroa_428_0_r4[1:0]},
-         _GEN_508[5]
-           ? (_GEN_508[4]
-                ? (_GEN_508[3]
-                     ? (_GEN_508[2] ? _GEN_519 : _GEN_520)
-                     : {_GEN_508[2] ? _GEN_517 : _GEN_518, _GEN_508[0]})
-                : _GEN_508[3]
-                    ? (_GEN_508[2] ? _GEN_515 : _GEN_516)
-                    : _GEN_508[2] ? _GEN_513 : _GEN_514)
-           : _GEN_508[4]
-               ? (_GEN_508[3]
-                    ? (_GEN_508[2] ? _GEN_520 : _GEN_519)
-                    : {_GEN_508[2] ? _GEN_518 : _GEN_517, _GEN_508[0]})
-               : _GEN_508[3]
-                   ? (_GEN_508[2] ? _GEN_516 : _GEN_515)
-                   : _GEN_508[2] ? _GEN_514 : _GEN_513,
-         _GEN_495[5]
-           ? (_GEN_495[4]
-                ? (_GEN_495[3]
-                     ? (_GEN_495[2] ? _GEN_506 : _GEN_507)
-                     : {_GEN_495[2] ? _GEN_504 : _GEN_505, _GEN_495[0]})
-                : _GEN_495[3]
-                    ? (_GEN_495[2] ? _GEN_502 : _GEN_503)
-                    : _GEN_495[2] ? _GEN_500 : _GEN_501)
-           : _GEN_495[4]
-               ? (_GEN_495[3]
-                    ? (_GEN_495[2] ? _GEN_507 : _GEN_506)
-                    : {_GEN_495[2] ? _GEN_505 : _GEN_504, _GEN_495[0]})
-               : _GEN_495[3]
-                   ? (_GEN_495[2] ? _GEN_503 : _GEN_502)
-                   : _GEN_495[2] ? _GEN_501 : _GEN_500,
-         _GEN_482[5]
-           ? (_GEN_482[4]
-                ? (_GEN_482[3]
-                     ? (_GEN_482[2] ? _GEN_493 : _GEN_494)
-                     : {_GEN_482[2] ? _GEN_491 : _GEN_492, _GEN_482[0]})
-                : _GEN_482[3]
-                    ? (_GEN_482[2] ? _GEN_489 : _GEN_490)
-                    : _GEN_482[2] ? _GEN_487 : _GEN_488)
-           : _GEN_482[4]
-               ? (_GEN_482[3]
-                    ? (_GEN_482[2] ? _GEN_494 : _GEN_493)
-                    : {_GEN_482[2] ? _GEN_492 : _GEN_491, _GEN_482[0]})
-               : _GEN_482[3]
-                   ? (_GEN_482[2] ? _GEN_490 : _GEN_489)
-                   : _GEN_482[2] ? _GEN_488 : _GEN_487};
-  wire [5:0]   _GEN_3672 = _GEN_3366 ? _GEN_3671[11:6] : _GEN_3671[5:0];
-  wire [63:0]  _GEN_3673 =
-    lanes_sroa_416379_0_r4 >> {58'h0, lanes_sroa_419_0_r4[2], 5'h0}
+         _GEN_510[5]
+           ? (_GEN_510[4]
+                ? (_GEN_510[3]
+                     ? (_GEN_510[2] ? _GEN_521 : _GEN_522)
+                     : {_GEN_510[2] ? _GEN_519 : _GEN_520, _GEN_510[0]})
+                : _GEN_510[3]
+                    ? (_GEN_510[2] ? _GEN_517 : _GEN_518)
+                    : _GEN_510[2] ? _GEN_515 : _GEN_516)
+           : _GEN_510[4]
+               ? (_GEN_510[3]
+                    ? (_GEN_510[2] ? _GEN_522 : _GEN_521)
+                    : {_GEN_510[2] ? _GEN_520 : _GEN_519, _GEN_510[0]})
+               : _GEN_510[3]
+                   ? (_GEN_510[2] ? _GEN_518 : _GEN_517)
+                   : _GEN_510[2] ? _GEN_516 : _GEN_515,
+         _GEN_497[5]
+           ? (_GEN_497[4]
+                ? (_GEN_497[3]
+                     ? (_GEN_497[2] ? _GEN_508 : _GEN_509)
+                     : {_GEN_497[2] ? _GEN_506 : _GEN_507, _GEN_497[0]})
+                : _GEN_497[3]
+                    ? (_GEN_497[2] ? _GEN_504 : _GEN_505)
+                    : _GEN_497[2] ? _GEN_502 : _GEN_503)
+           : _GEN_497[4]
+               ? (_GEN_497[3]
+                    ? (_GEN_497[2] ? _GEN_509 : _GEN_508)
+                    : {_GEN_497[2] ? _GEN_507 : _GEN_506, _GEN_497[0]})
+               : _GEN_497[3]
+                   ? (_GEN_497[2] ? _GEN_505 : _GEN_504)
+                   : _GEN_497[2] ? _GEN_503 : _GEN_502,
+         _GEN_484[5]
+           ? (_GEN_484[4]
+                ? (_GEN_484[3]
+                     ? (_GEN_484[2] ? _GEN_495 : _GEN_496)
+                     : {_GEN_484[2] ? _GEN_493 : _GEN_494, _GEN_484[0]})
+                : _GEN_484[3]
+                    ? (_GEN_484[2] ? _GEN_491 : _GEN_492)
+                    : _GEN_484[2] ? _GEN_489 : _GEN_490)
+           : _GEN_484[4]
+               ? (_GEN_484[3]
+                    ? (_GEN_484[2] ? _GEN_496 : _GEN_495)
+                    : {_GEN_484[2] ? _GEN_494 : _GEN_493, _GEN_484[0]})
+               : _GEN_484[3]
+                   ? (_GEN_484[2] ? _GEN_492 : _GEN_491)
+                   : _GEN_484[2] ? _GEN_490 : _GEN_489};
+  wire [5:0]   _GEN_3674 = _GEN_3368 ? _GEN_3673[11:6] : _GEN_3673[5:0];
+  wire [63:0]  _GEN_3675 =
+    lanes_sroa_416382_0_r4 >> {58'h0, lanes_sroa_419_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_419_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_419_0_r4[0], 3'h0};
-  wire         _GEN_3674 = cmp_i576_3669_r4s1 & ~(_GEN_3112[1]);
-  wire         _GEN_3675 = cmp_i576_2661667_r4s1 & ~(_GEN_3124[1]);
-  wire [63:0]  _GEN_3676 =
-    lanes_sroa_488399_0_r4 >> {58'h0, lanes_sroa_491_0_r4[2], 5'h0}
+  wire         _GEN_3676 = cmp_i576_3672_r4s1 & ~(_GEN_3114[1]);
+  wire         _GEN_3677 = cmp_i576_2664670_r4s1 & ~(_GEN_3126[1]);
+  wire [63:0]  _GEN_3678 =
+    lanes_sroa_488402_0_r4 >> {58'h0, lanes_sroa_491_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_491_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_491_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3677 =
-    _GEN_3354
-      ? {_GEN_561[5]
-           ? (_GEN_561[4]
-                ? (_GEN_561[3]
-                     ? (_GEN_561[2] ? _GEN_572 : _GEN_573)
-                     : {_GEN_561[2] ? _GEN_570 : _GEN_571, _GEN_561[0]})
-                : _GEN_561[3]
-                    ? (_GEN_561[2] ? _GEN_568 : _GEN_569)
-                    : _GEN_561[2] ? _GEN_566 : _GEN_567)
-           : _GEN_561[4]
-               ? (_GEN_561[3]
-                    ? (_GEN_561[2] ? _GEN_573 : _GEN_572)
-                    : {_GEN_561[2] ? _GEN_571 : _GEN_570, _GEN_561[0]})
-               : _GEN_561[3]
-                   ? (_GEN_561[2] ? _GEN_569 : _GEN_568)
-                   : _GEN_561[2] ? _GEN_567 : _GEN_566,
-         _GEN_548[5]
-           ? (_GEN_548[4]
-                ? (_GEN_548[3]
-                     ? (_GEN_548[2] ? _GEN_559 : _GEN_560)
-                     : {_GEN_548[2] ? _GEN_557 : _GEN_558, _GEN_548[0]})
-                : _GEN_548[3]
-                    ? (_GEN_548[2] ? _GEN_555 : _GEN_556)
-                    : _GEN_548[2] ? _GEN_553 : _GEN_554)
-           : _GEN_548[4]
-               ? (_GEN_548[3]
-                    ? (_GEN_548[2] ? _GEN_560 : _GEN_559)
-                    : {_GEN_548[2] ? _GEN_558 : _GEN_557, _GEN_548[0]})
-               : _GEN_548[3]
-                   ? (_GEN_548[2] ? _GEN_556 : _GEN_555)
-                   : _GEN_548[2] ? _GEN_554 : _GEN_553,
-         _GEN_535[5]
-           ? (_GEN_535[4]
-                ? (_GEN_535[3]
-                     ? (_GEN_535[2] ? _GEN_546 : _GEN_547)
-                     : {_GEN_535[2] ? _GEN_544 : _GEN_545, _GEN_535[0]})
-                : _GEN_535[3]
-                    ? (_GEN_535[2] ? _GEN_542 : _GEN_543)
-                    : _GEN_535[2] ? _GEN_540 : _GEN_541)
-           : _GEN_535[4]
-               ? (_GEN_535[3]
-                    ? (_GEN_535[2] ? _GEN_547 : _GEN_546)
-                    : {_GEN_535[2] ? _GEN_545 : _GEN_544, _GEN_535[0]})
-               : _GEN_535[3]
-                   ? (_GEN_535[2] ? _GEN_543 : _GEN_542)
-                   : _GEN_535[2] ? _GEN_541 : _GEN_540,
-         _GEN_522[5]
-           ? (_GEN_522[4]
-                ? (_GEN_522[3]
-                     ? (_GEN_522[2] ? _GEN_533 : _GEN_534)
-                     : {_GEN_522[2] ? _GEN_531 : _GEN_532, _GEN_522[0]})
-                : _GEN_522[3]
-                    ? (_GEN_522[2] ? _GEN_529 : _GEN_530)
-                    : _GEN_522[2] ? _GEN_527 : _GEN_528)
-           : _GEN_522[4]
-               ? (_GEN_522[3]
-                    ? (_GEN_522[2] ? _GEN_534 : _GEN_533)
-                    : {_GEN_522[2] ? _GEN_532 : _GEN_531, _GEN_522[0]})
-               : _GEN_522[3]
-                   ? (_GEN_522[2] ? _GEN_530 : _GEN_529)
-                   : _GEN_522[2] ? _GEN_528 : _GEN_527}
+  wire [11:0]  _GEN_3679 =
+    _GEN_3356
+      ? {_GEN_563[5]
+           ? (_GEN_563[4]
+                ? (_GEN_563[3]
+                     ? (_GEN_563[2] ? _GEN_574 : _GEN_575)
+                     : {_GEN_563[2] ? _GEN_572 : _GEN_573, _GEN_563[0]})
+                : _GEN_563[3]
+                    ? (_GEN_563[2] ? _GEN_570 : _GEN_571)
+                    : _GEN_563[2] ? _GEN_568 : _GEN_569)
+           : _GEN_563[4]
+               ? (_GEN_563[3]
+                    ? (_GEN_563[2] ? _GEN_575 : _GEN_574)
+                    : {_GEN_563[2] ? _GEN_573 : _GEN_572, _GEN_563[0]})
+               : _GEN_563[3]
+                   ? (_GEN_563[2] ? _GEN_571 : _GEN_570)
+                   : _GEN_563[2] ? _GEN_569 : _GEN_568,
+         _GEN_550[5]
+           ? (_GEN_550[4]
+                ? (_GEN_550[3]
+                     ? (_GEN_550[2] ? _GEN_561 : _GEN_562)
+                     : {_GEN_550[2] ? _GEN_559 : _GEN_560, _GEN_550[0]})
+                : _GEN_550[3]
+                    ? (_GEN_550[2] ? _GEN_557 : _GEN_558)
+                    : _GEN_550[2] ? _GEN_555 : _GEN_556)
+           : _GEN_550[4]
+               ? (_GEN_550[3]
+                    ? (_GEN_550[2] ? _GEN_562 : _GEN_561)
+                    : {_GEN_550[2] ? _GEN_560 : _GEN_559, _GEN_550[0]})
+               : _GEN_550[3]
+                   ? (_GEN_550[2] ? _GEN_558 : _GEN_557)
+                   : _GEN_550[2] ? _GEN_556 : _GEN_555,
+         _GEN_537[5]
+           ? (_GEN_537[4]
+                ? (_GEN_537[3]
+                     ? (_GEN_537[2] ? _GEN_548 : _GEN_549)
+                     : {_GEN_537[2] ? _GEN_546 : _GEN_547, _GEN_537[0]})
+                : _GEN_537[3]
+                    ? (_GEN_537[2] ? _GEN_544 : _GEN_545)
+                    : _GEN_537[2] ? _GEN_542 : _GEN_543)
+           : _GEN_537[4]
+               ? (_GEN_537[3]
+                    ? (_GEN_537[2] ? _GEN_549 : _GEN_548)
+                    : {_GEN_537[2] ? _GEN_547 : _GEN_546, _GEN_537[0]})
+               : _GEN_537[3]
+                   ? (_GEN_537[2] ? _GEN_545 : _GEN_544)
+                   : _GEN_537[2] ? _GEN_543 : _GEN_542,
+         _GEN_524[5]
+           ? (_GEN_524[4]
+                ? (_GEN_524[3]
+                     ? (_GEN_524[2] ? _GEN_535 : _GEN_536)
+                     : {_GEN_524[2] ? _GEN_533 : _GEN_534, _GEN_524[0]})
+                : _GEN_524[3]
+                    ? (_GEN_524[2] ? _GEN_531 : _GEN_532)
+                    : _GEN_524[2] ? _GEN_529 : _GEN_530)
+           : _GEN_524[4]
+               ? (_GEN_524[3]
+                    ? (_GEN_524[2] ? _GEN_536 : _GEN_535)
+                    : {_GEN_524[2] ? _GEN_534 : _GEN_533, _GEN_524[0]})
+               : _GEN_524[3]
+                   ? (_GEN_524[2] ? _GEN_532 : _GEN_531)
+                   : _GEN_524[2] ? _GEN_530 : _GEN_529}
       : {lanes_sroa_410_0_r4[2]
            ? {1'h1, lanes_sroa_410_0_r4[1:0]}
            : {1'h0, lanes_sroa_410_0_r4[1:0]},
-         _GEN_600[5]
-           ? (_GEN_600[4]
-                ? (_GEN_600[3]
-                     ? (_GEN_600[2] ? _GEN_611 : _GEN_612)
-                     : {_GEN_600[2] ? _GEN_609 : _GEN_610, _GEN_600[0]})
-                : _GEN_600[3]
-                    ? (_GEN_600[2] ? _GEN_607 : _GEN_608)
-                    : _GEN_600[2] ? _GEN_605 : _GEN_606)
-           : _GEN_600[4]
-               ? (_GEN_600[3]
-                    ? (_GEN_600[2] ? _GEN_612 : _GEN_611)
-                    : {_GEN_600[2] ? _GEN_610 : _GEN_609, _GEN_600[0]})
-               : _GEN_600[3]
-                   ? (_GEN_600[2] ? _GEN_608 : _GEN_607)
-                   : _GEN_600[2] ? _GEN_606 : _GEN_605,
-         _GEN_587[5]
-           ? (_GEN_587[4]
-                ? (_GEN_587[3]
-                     ? (_GEN_587[2] ? _GEN_598 : _GEN_599)
-                     : {_GEN_587[2] ? _GEN_596 : _GEN_597, _GEN_587[0]})
-                : _GEN_587[3]
-                    ? (_GEN_587[2] ? _GEN_594 : _GEN_595)
-                    : _GEN_587[2] ? _GEN_592 : _GEN_593)
-           : _GEN_587[4]
-               ? (_GEN_587[3]
-                    ? (_GEN_587[2] ? _GEN_599 : _GEN_598)
-                    : {_GEN_587[2] ? _GEN_597 : _GEN_596, _GEN_587[0]})
-               : _GEN_587[3]
-                   ? (_GEN_587[2] ? _GEN_595 : _GEN_594)
-                   : _GEN_587[2] ? _GEN_593 : _GEN_592,
-         _GEN_574[5]
-           ? (_GEN_574[4]
-                ? (_GEN_574[3]
-                     ? (_GEN_574[2] ? _GEN_585 : _GEN_586)
-                     : {_GEN_574[2] ? _GEN_583 : _GEN_584, _GEN_574[0]})
-                : _GEN_574[3]
-                    ? (_GEN_574[2] ? _GEN_581 : _GEN_582)
-                    : _GEN_574[2] ? _GEN_579 : _GEN_580)
-           : _GEN_574[4]
-               ? (_GEN_574[3]
-                    ? (_GEN_574[2] ? _GEN_586 : _GEN_585)
-                    : {_GEN_574[2] ? _GEN_584 : _GEN_583, _GEN_574[0]})
-               : _GEN_574[3]
-                   ? (_GEN_574[2] ? _GEN_582 : _GEN_581)
-                   : _GEN_574[2] ? _GEN_580 : _GEN_579};
-  wire [5:0]   _GEN_3678 = _GEN_3356 ? _GEN_3677[11:6] : _GEN_3677[5:0];
-  wire [63:0]  _GEN_3679 =
-    lanes_sroa_398374_0_r4 >> {58'h0, lanes_sroa_401_0_r4[2], 5'h0}
+         _GEN_602[5]
+           ? (_GEN_602[4]
+                ? (_GEN_602[3]
+                     ? (_GEN_602[2] ? _GEN_613 : _GEN_614)
+                     : {_GEN_602[2] ? _GEN_611 : _GEN_612, _GEN_602[0]})
+                : _GEN_602[3]
+                    ? (_GEN_602[2] ? _GEN_609 : _GEN_610)
+                    : _GEN_602[2] ? _GEN_607 : _GEN_608)
+           : _GEN_602[4]
+               ? (_GEN_602[3]
+                    ? (_GEN_602[2] ? _GEN_614 : _GEN_613)
+                    : {_GEN_602[2] ? _GEN_612 : _GEN_611, _GEN_602[0]})
+               : _GEN_602[3]
+                   ? (_GEN_602[2] ? _GEN_610 : _GEN_609)
+                   : _GEN_602[2] ? _GEN_608 : _GEN_607,
+         _GEN_589[5]
+           ? (_GEN_589[4]
+                ? (_GEN_589[3]
+                     ? (_GEN_589[2] ? _GEN_600 : _GEN_601)
+                     : {_GEN_589[2] ? _GEN_598 : _GEN_599, _GEN_589[0]})
+                : _GEN_589[3]
+                    ? (_GEN_589[2] ? _GEN_596 : _GEN_597)
+                    : _GEN_589[2] ? _GEN_594 : _GEN_595)
+           : _GEN_589[4]
+               ? (_GEN_589[3]
+                    ? (_GEN_589[2] ? _GEN_601 : _GEN_600)
+                    : {_GEN_589[2] ? _GEN_599 : _GEN_598, _GEN_589[0]})
+               : _GEN_589[3]
+                   ? (_GEN_589[2] ? _GEN_597 : _GEN_596)
+                   : _GEN_589[2] ? _GEN_595 : _GEN_594,
+         _GEN_576[5]
+           ? (_GEN_576[4]
+                ? (_GEN_576[3]
+                     ? (_GEN_576[2] ? _GEN_587 : _GEN_588)
+                     : {_GEN_576[2] ? _GEN_585 : _GEN_586, _GEN_576[0]})
+                : _GEN_576[3]
+                    ? (_GEN_576[2] ? _GEN_583 : _GEN_584)
+                    : _GEN_576[2] ? _GEN_581 : _GEN_582)
+           : _GEN_576[4]
+               ? (_GEN_576[3]
+                    ? (_GEN_576[2] ? _GEN_588 : _GEN_587)
+                    : {_GEN_576[2] ? _GEN_586 : _GEN_585, _GEN_576[0]})
+               : _GEN_576[3]
+                   ? (_GEN_576[2] ? _GEN_584 : _GEN_583)
+                   : _GEN_576[2] ? _GEN_582 : _GEN_581};
+  wire [5:0]   _GEN_3680 = _GEN_3358 ? _GEN_3679[11:6] : _GEN_3679[5:0];
+  wire [63:0]  _GEN_3681 =
+    lanes_sroa_398377_0_r4 >> {58'h0, lanes_sroa_401_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_401_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_401_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3680 =
-    _GEN_3404
-      ? {_GEN_653[5]
-           ? (_GEN_653[4]
-                ? (_GEN_653[3]
-                     ? (_GEN_653[2] ? _GEN_664 : _GEN_665)
-                     : {_GEN_653[2] ? _GEN_662 : _GEN_663, _GEN_653[0]})
-                : _GEN_653[3]
-                    ? (_GEN_653[2] ? _GEN_660 : _GEN_661)
-                    : _GEN_653[2] ? _GEN_658 : _GEN_659)
-           : _GEN_653[4]
-               ? (_GEN_653[3]
-                    ? (_GEN_653[2] ? _GEN_665 : _GEN_664)
-                    : {_GEN_653[2] ? _GEN_663 : _GEN_662, _GEN_653[0]})
-               : _GEN_653[3]
-                   ? (_GEN_653[2] ? _GEN_661 : _GEN_660)
-                   : _GEN_653[2] ? _GEN_659 : _GEN_658,
-         _GEN_640[5]
-           ? (_GEN_640[4]
-                ? (_GEN_640[3]
-                     ? (_GEN_640[2] ? _GEN_651 : _GEN_652)
-                     : {_GEN_640[2] ? _GEN_649 : _GEN_650, _GEN_640[0]})
-                : _GEN_640[3]
-                    ? (_GEN_640[2] ? _GEN_647 : _GEN_648)
-                    : _GEN_640[2] ? _GEN_645 : _GEN_646)
-           : _GEN_640[4]
-               ? (_GEN_640[3]
-                    ? (_GEN_640[2] ? _GEN_652 : _GEN_651)
-                    : {_GEN_640[2] ? _GEN_650 : _GEN_649, _GEN_640[0]})
-               : _GEN_640[3]
-                   ? (_GEN_640[2] ? _GEN_648 : _GEN_647)
-                   : _GEN_640[2] ? _GEN_646 : _GEN_645,
-         _GEN_627[5]
-           ? (_GEN_627[4]
-                ? (_GEN_627[3]
-                     ? (_GEN_627[2] ? _GEN_638 : _GEN_639)
-                     : {_GEN_627[2] ? _GEN_636 : _GEN_637, _GEN_627[0]})
-                : _GEN_627[3]
-                    ? (_GEN_627[2] ? _GEN_634 : _GEN_635)
-                    : _GEN_627[2] ? _GEN_632 : _GEN_633)
-           : _GEN_627[4]
-               ? (_GEN_627[3]
-                    ? (_GEN_627[2] ? _GEN_639 : _GEN_638)
-                    : {_GEN_627[2] ? _GEN_637 : _GEN_636, _GEN_627[0]})
-               : _GEN_627[3]
-                   ? (_GEN_627[2] ? _GEN_635 : _GEN_634)
-                   : _GEN_627[2] ? _GEN_633 : _GEN_632,
-         _GEN_614[5]
-           ? (_GEN_614[4]
-                ? (_GEN_614[3]
-                     ? (_GEN_614[2] ? _GEN_625 : _GEN_626)
-                     : {_GEN_614[2] ? _GEN_623 : _GEN_624, _GEN_614[0]})
-                : _GEN_614[3]
-                    ? (_GEN_614[2] ? _GEN_621 : _GEN_622)
-                    : _GEN_614[2] ? _GEN_619 : _GEN_620)
-           : _GEN_614[4]
-               ? (_GEN_614[3]
-                    ? (_GEN_614[2] ? _GEN_626 : _GEN_625)
-                    : {_GEN_614[2] ? _GEN_624 : _GEN_623, _GEN_614[0]})
-               : _GEN_614[3]
-                   ? (_GEN_614[2] ? _GEN_622 : _GEN_621)
-                   : _GEN_614[2] ? _GEN_620 : _GEN_619}
+  wire [11:0]  _GEN_3682 =
+    _GEN_3406
+      ? {_GEN_655[5]
+           ? (_GEN_655[4]
+                ? (_GEN_655[3]
+                     ? (_GEN_655[2] ? _GEN_666 : _GEN_667)
+                     : {_GEN_655[2] ? _GEN_664 : _GEN_665, _GEN_655[0]})
+                : _GEN_655[3]
+                    ? (_GEN_655[2] ? _GEN_662 : _GEN_663)
+                    : _GEN_655[2] ? _GEN_660 : _GEN_661)
+           : _GEN_655[4]
+               ? (_GEN_655[3]
+                    ? (_GEN_655[2] ? _GEN_667 : _GEN_666)
+                    : {_GEN_655[2] ? _GEN_665 : _GEN_664, _GEN_655[0]})
+               : _GEN_655[3]
+                   ? (_GEN_655[2] ? _GEN_663 : _GEN_662)
+                   : _GEN_655[2] ? _GEN_661 : _GEN_660,
+         _GEN_642[5]
+           ? (_GEN_642[4]
+                ? (_GEN_642[3]
+                     ? (_GEN_642[2] ? _GEN_653 : _GEN_654)
+                     : {_GEN_642[2] ? _GEN_651 : _GEN_652, _GEN_642[0]})
+                : _GEN_642[3]
+                    ? (_GEN_642[2] ? _GEN_649 : _GEN_650)
+                    : _GEN_642[2] ? _GEN_647 : _GEN_648)
+           : _GEN_642[4]
+               ? (_GEN_642[3]
+                    ? (_GEN_642[2] ? _GEN_654 : _GEN_653)
+                    : {_GEN_642[2] ? _GEN_652 : _GEN_651, _GEN_642[0]})
+               : _GEN_642[3]
+                   ? (_GEN_642[2] ? _GEN_650 : _GEN_649)
+                   : _GEN_642[2] ? _GEN_648 : _GEN_647,
+         _GEN_629[5]
+           ? (_GEN_629[4]
+                ? (_GEN_629[3]
+                     ? (_GEN_629[2] ? _GEN_640 : _GEN_641)
+                     : {_GEN_629[2] ? _GEN_638 : _GEN_639, _GEN_629[0]})
+                : _GEN_629[3]
+                    ? (_GEN_629[2] ? _GEN_636 : _GEN_637)
+                    : _GEN_629[2] ? _GEN_634 : _GEN_635)
+           : _GEN_629[4]
+               ? (_GEN_629[3]
+                    ? (_GEN_629[2] ? _GEN_641 : _GEN_640)
+                    : {_GEN_629[2] ? _GEN_639 : _GEN_638, _GEN_629[0]})
+               : _GEN_629[3]
+                   ? (_GEN_629[2] ? _GEN_637 : _GEN_636)
+                   : _GEN_629[2] ? _GEN_635 : _GEN_634,
+         _GEN_616[5]
+           ? (_GEN_616[4]
+                ? (_GEN_616[3]
+                     ? (_GEN_616[2] ? _GEN_627 : _GEN_628)
+                     : {_GEN_616[2] ? _GEN_625 : _GEN_626, _GEN_616[0]})
+                : _GEN_616[3]
+                    ? (_GEN_616[2] ? _GEN_623 : _GEN_624)
+                    : _GEN_616[2] ? _GEN_621 : _GEN_622)
+           : _GEN_616[4]
+               ? (_GEN_616[3]
+                    ? (_GEN_616[2] ? _GEN_628 : _GEN_627)
+                    : {_GEN_616[2] ? _GEN_626 : _GEN_625, _GEN_616[0]})
+               : _GEN_616[3]
+                   ? (_GEN_616[2] ? _GEN_624 : _GEN_623)
+                   : _GEN_616[2] ? _GEN_622 : _GEN_621}
       : {lanes_sroa_500_0_r4[2]
            ? {1'h1, lanes_sroa_500_0_r4[1:0]}
            : {1'h0, lanes_sroa_500_0_r4[1:0]},
-         _GEN_692[5]
-           ? (_GEN_692[4]
-                ? (_GEN_692[3]
-                     ? (_GEN_692[2] ? _GEN_703 : _GEN_704)
-                     : {_GEN_692[2] ? _GEN_701 : _GEN_702, _GEN_692[0]})
-                : _GEN_692[3]
-                    ? (_GEN_692[2] ? _GEN_699 : _GEN_700)
-                    : _GEN_692[2] ? _GEN_697 : _GEN_698)
-           : _GEN_692[4]
-               ? (_GEN_692[3]
-                    ? (_GEN_692[2] ? _GEN_704 : _GEN_703)
-                    : {_GEN_692[2] ? _GEN_702 : _GEN_701, _GEN_692[0]})
-               : _GEN_692[3]
-                   ? (_GEN_692[2] ? _GEN_700 : _GEN_699)
-                   : _GEN_692[2] ? _GEN_698 : _GEN_697,
-         _GEN_679[5]
-           ? (_GEN_679[4]
-                ? (_GEN_679[3]
-                     ? (_GEN_679[2] ? _GEN_690 : _GEN_691)
-                     : {_GEN_679[2] ? _GEN_688 : _GEN_689, _GEN_679[0]})
-                : _GEN_679[3]
-                    ? (_GEN_679[2] ? _GEN_686 : _GEN_687)
-                    : _GEN_679[2] ? _GEN_684 : _GEN_685)
-           : _GEN_679[4]
-               ? (_GEN_679[3]
-                    ? (_GEN_679[2] ? _GEN_691 : _GEN_690)
-                    : {_GEN_679[2] ? _GEN_689 : _GEN_688, _GEN_679[0]})
-               : _GEN_679[3]
-                   ? (_GEN_679[2] ? _GEN_687 : _GEN_686)
-                   : _GEN_679[2] ? _GEN_685 : _GEN_684,
-         _GEN_666[5]
-           ? (_GEN_666[4]
-                ? (_GEN_666[3]
-                     ? (_GEN_666[2] ? _GEN_677 : _GEN_678)
-                     : {_GEN_666[2] ? _GEN_675 : _GEN_676, _GEN_666[0]})
-                : _GEN_666[3]
-                    ? (_GEN_666[2] ? _GEN_673 : _GEN_674)
-                    : _GEN_666[2] ? _GEN_671 : _GEN_672)
-           : _GEN_666[4]
-               ? (_GEN_666[3]
-                    ? (_GEN_666[2] ? _GEN_678 : _GEN_677)
-                    : {_GEN_666[2] ? _GEN_676 : _GEN_675, _GEN_666[0]})
-               : _GEN_666[3]
-                   ? (_GEN_666[2] ? _GEN_674 : _GEN_673)
-                   : _GEN_666[2] ? _GEN_672 : _GEN_671};
-  wire [5:0]   _GEN_3681 = _GEN_3406 ? _GEN_3680[11:6] : _GEN_3680[5:0];
-  wire         _GEN_3682 = cmp_i576_2661667_r4s1 & ~(_GEN_3121[1]);
-  wire         _GEN_3683 = cmp_i576_3669_r4s1 & ~(_GEN_3115[1]);
-  wire [11:0]  _GEN_3684 =
-    _GEN_3344
-      ? {_GEN_745[5]
-           ? (_GEN_745[4]
-                ? (_GEN_745[3]
-                     ? (_GEN_745[2] ? _GEN_756 : _GEN_757)
-                     : {_GEN_745[2] ? _GEN_754 : _GEN_755, _GEN_745[0]})
-                : _GEN_745[3]
-                    ? (_GEN_745[2] ? _GEN_752 : _GEN_753)
-                    : _GEN_745[2] ? _GEN_750 : _GEN_751)
-           : _GEN_745[4]
-               ? (_GEN_745[3]
-                    ? (_GEN_745[2] ? _GEN_757 : _GEN_756)
-                    : {_GEN_745[2] ? _GEN_755 : _GEN_754, _GEN_745[0]})
-               : _GEN_745[3]
-                   ? (_GEN_745[2] ? _GEN_753 : _GEN_752)
-                   : _GEN_745[2] ? _GEN_751 : _GEN_750,
-         _GEN_732[5]
-           ? (_GEN_732[4]
-                ? (_GEN_732[3]
-                     ? (_GEN_732[2] ? _GEN_743 : _GEN_744)
-                     : {_GEN_732[2] ? _GEN_741 : _GEN_742, _GEN_732[0]})
-                : _GEN_732[3]
-                    ? (_GEN_732[2] ? _GEN_739 : _GEN_740)
-                    : _GEN_732[2] ? _GEN_737 : _GEN_738)
-           : _GEN_732[4]
-               ? (_GEN_732[3]
-                    ? (_GEN_732[2] ? _GEN_744 : _GEN_743)
-                    : {_GEN_732[2] ? _GEN_742 : _GEN_741, _GEN_732[0]})
-               : _GEN_732[3]
-                   ? (_GEN_732[2] ? _GEN_740 : _GEN_739)
-                   : _GEN_732[2] ? _GEN_738 : _GEN_737,
-         _GEN_719[5]
-           ? (_GEN_719[4]
-                ? (_GEN_719[3]
-                     ? (_GEN_719[2] ? _GEN_730 : _GEN_731)
-                     : {_GEN_719[2] ? _GEN_728 : _GEN_729, _GEN_719[0]})
-                : _GEN_719[3]
-                    ? (_GEN_719[2] ? _GEN_726 : _GEN_727)
-                    : _GEN_719[2] ? _GEN_724 : _GEN_725)
-           : _GEN_719[4]
-               ? (_GEN_719[3]
-                    ? (_GEN_719[2] ? _GEN_731 : _GEN_730)
-                    : {_GEN_719[2] ? _GEN_729 : _GEN_728, _GEN_719[0]})
-               : _GEN_719[3]
-                   ? (_GEN_719[2] ? _GEN_727 : _GEN_726)
-                   : _GEN_719[2] ? _GEN_725 : _GEN_724,
-         _GEN_706[5]
-           ? (_GEN_706[4]
-                ? (_GEN_706[3]
-                     ? (_GEN_706[2] ? _GEN_717 : _GEN_718)
-                     : {_GEN_706[2] ? _GEN_715 : _GEN_716, _GEN_706[0]})
-                : _GEN_706[3]
-                    ? (_GEN_706[2] ? _GEN_713 : _GEN_714)
-                    : _GEN_706[2] ? _GEN_711 : _GEN_712)
-           : _GEN_706[4]
-               ? (_GEN_706[3]
-                    ? (_GEN_706[2] ? _GEN_718 : _GEN_717)
-                    : {_GEN_706[2] ? _GEN_716 : _GEN_715, _GEN_706[0]})
-               : _GEN_706[3]
-                   ? (_GEN_706[2] ? _GEN_714 : _GEN_713)
-                   : _GEN_706[2] ? _GEN_712 : _GEN_711}
+         _GEN_694[5]
+           ? (_GEN_694[4]
+                ? (_GEN_694[3]
+                     ? (_GEN_694[2] ? _GEN_705 : _GEN_706)
+                     : {_GEN_694[2] ? _GEN_703 : _GEN_704, _GEN_694[0]})
+                : _GEN_694[3]
+                    ? (_GEN_694[2] ? _GEN_701 : _GEN_702)
+                    : _GEN_694[2] ? _GEN_699 : _GEN_700)
+           : _GEN_694[4]
+               ? (_GEN_694[3]
+                    ? (_GEN_694[2] ? _GEN_706 : _GEN_705)
+                    : {_GEN_694[2] ? _GEN_704 : _GEN_703, _GEN_694[0]})
+               : _GEN_694[3]
+                   ? (_GEN_694[2] ? _GEN_702 : _GEN_701)
+                   : _GEN_694[2] ? _GEN_700 : _GEN_699,
+         _GEN_681[5]
+           ? (_GEN_681[4]
+                ? (_GEN_681[3]
+                     ? (_GEN_681[2] ? _GEN_692 : _GEN_693)
+                     : {_GEN_681[2] ? _GEN_690 : _GEN_691, _GEN_681[0]})
+                : _GEN_681[3]
+                    ? (_GEN_681[2] ? _GEN_688 : _GEN_689)
+                    : _GEN_681[2] ? _GEN_686 : _GEN_687)
+           : _GEN_681[4]
+               ? (_GEN_681[3]
+                    ? (_GEN_681[2] ? _GEN_693 : _GEN_692)
+                    : {_GEN_681[2] ? _GEN_691 : _GEN_690, _GEN_681[0]})
+               : _GEN_681[3]
+                   ? (_GEN_681[2] ? _GEN_689 : _GEN_688)
+                   : _GEN_681[2] ? _GEN_687 : _GEN_686,
+         _GEN_668[5]
+           ? (_GEN_668[4]
+                ? (_GEN_668[3]
+                     ? (_GEN_668[2] ? _GEN_679 : _GEN_680)
+                     : {_GEN_668[2] ? _GEN_677 : _GEN_678, _GEN_668[0]})
+                : _GEN_668[3]
+                    ? (_GEN_668[2] ? _GEN_675 : _GEN_676)
+                    : _GEN_668[2] ? _GEN_673 : _GEN_674)
+           : _GEN_668[4]
+               ? (_GEN_668[3]
+                    ? (_GEN_668[2] ? _GEN_680 : _GEN_679)
+                    : {_GEN_668[2] ? _GEN_678 : _GEN_677, _GEN_668[0]})
+               : _GEN_668[3]
+                   ? (_GEN_668[2] ? _GEN_676 : _GEN_675)
+                   : _GEN_668[2] ? _GEN_674 : _GEN_673};
+  wire [5:0]   _GEN_3683 = _GEN_3408 ? _GEN_3682[11:6] : _GEN_3682[5:0];
+  wire         _GEN_3684 = cmp_i576_2664670_r4s1 & ~(_GEN_3123[1]);
+  wire         _GEN_3685 = cmp_i576_3672_r4s1 & ~(_GEN_3117[1]);
+  wire [11:0]  _GEN_3686 =
+    _GEN_3346
+      ? {_GEN_747[5]
+           ? (_GEN_747[4]
+                ? (_GEN_747[3]
+                     ? (_GEN_747[2] ? _GEN_758 : _GEN_759)
+                     : {_GEN_747[2] ? _GEN_756 : _GEN_757, _GEN_747[0]})
+                : _GEN_747[3]
+                    ? (_GEN_747[2] ? _GEN_754 : _GEN_755)
+                    : _GEN_747[2] ? _GEN_752 : _GEN_753)
+           : _GEN_747[4]
+               ? (_GEN_747[3]
+                    ? (_GEN_747[2] ? _GEN_759 : _GEN_758)
+                    : {_GEN_747[2] ? _GEN_757 : _GEN_756, _GEN_747[0]})
+               : _GEN_747[3]
+                   ? (_GEN_747[2] ? _GEN_755 : _GEN_754)
+                   : _GEN_747[2] ? _GEN_753 : _GEN_752,
+         _GEN_734[5]
+           ? (_GEN_734[4]
+                ? (_GEN_734[3]
+                     ? (_GEN_734[2] ? _GEN_745 : _GEN_746)
+                     : {_GEN_734[2] ? _GEN_743 : _GEN_744, _GEN_734[0]})
+                : _GEN_734[3]
+                    ? (_GEN_734[2] ? _GEN_741 : _GEN_742)
+                    : _GEN_734[2] ? _GEN_739 : _GEN_740)
+           : _GEN_734[4]
+               ? (_GEN_734[3]
+                    ? (_GEN_734[2] ? _GEN_746 : _GEN_745)
+                    : {_GEN_734[2] ? _GEN_744 : _GEN_743, _GEN_734[0]})
+               : _GEN_734[3]
+                   ? (_GEN_734[2] ? _GEN_742 : _GEN_741)
+                   : _GEN_734[2] ? _GEN_740 : _GEN_739,
+         _GEN_721[5]
+           ? (_GEN_721[4]
+                ? (_GEN_721[3]
+                     ? (_GEN_721[2] ? _GEN_732 : _GEN_733)
+                     : {_GEN_721[2] ? _GEN_730 : _GEN_731, _GEN_721[0]})
+                : _GEN_721[3]
+                    ? (_GEN_721[2] ? _GEN_728 : _GEN_729)
+                    : _GEN_721[2] ? _GEN_726 : _GEN_727)
+           : _GEN_721[4]
+               ? (_GEN_721[3]
+                    ? (_GEN_721[2] ? _GEN_733 : _GEN_732)
+                    : {_GEN_721[2] ? _GEN_731 : _GEN_730, _GEN_721[0]})
+               : _GEN_721[3]
+                   ? (_GEN_721[2] ? _GEN_729 : _GEN_728)
+                   : _GEN_721[2] ? _GEN_727 : _GEN_726,
+         _GEN_708[5]
+           ? (_GEN_708[4]
+                ? (_GEN_708[3]
+                     ? (_GEN_708[2] ? _GEN_719 : _GEN_720)
+                     : {_GEN_708[2] ? _GEN_717 : _GEN_718, _GEN_708[0]})
+                : _GEN_708[3]
+                    ? (_GEN_708[2] ? _GEN_715 : _GEN_716)
+                    : _GEN_708[2] ? _GEN_713 : _GEN_714)
+           : _GEN_708[4]
+               ? (_GEN_708[3]
+                    ? (_GEN_708[2] ? _GEN_720 : _GEN_719)
+                    : {_GEN_708[2] ? _GEN_718 : _GEN_717, _GEN_708[0]})
+               : _GEN_708[3]
+                   ? (_GEN_708[2] ? _GEN_716 : _GEN_715)
+                   : _GEN_708[2] ? _GEN_714 : _GEN_713}
       : {lanes_sroa_392_0_r4[2]
            ? {1'h1, lanes_sroa_392_0_r4[1:0]}
            : {1'h0, lanes_sroa_392_0_r4[1:0]},
-         _GEN_784[5]
-           ? (_GEN_784[4]
-                ? (_GEN_784[3]
-                     ? (_GEN_784[2] ? _GEN_795 : _GEN_796)
-                     : {_GEN_784[2] ? _GEN_793 : _GEN_794, _GEN_784[0]})
-                : _GEN_784[3]
-                    ? (_GEN_784[2] ? _GEN_791 : _GEN_792)
-                    : _GEN_784[2] ? _GEN_789 : _GEN_790)
-           : _GEN_784[4]
-               ? (_GEN_784[3]
-                    ? (_GEN_784[2] ? _GEN_796 : _GEN_795)
-                    : {_GEN_784[2] ? _GEN_794 : _GEN_793, _GEN_784[0]})
-               : _GEN_784[3]
-                   ? (_GEN_784[2] ? _GEN_792 : _GEN_791)
-                   : _GEN_784[2] ? _GEN_790 : _GEN_789,
-         _GEN_771[5]
-           ? (_GEN_771[4]
-                ? (_GEN_771[3]
-                     ? (_GEN_771[2] ? _GEN_782 : _GEN_783)
-                     : {_GEN_771[2] ? _GEN_780 : _GEN_781, _GEN_771[0]})
-                : _GEN_771[3]
-                    ? (_GEN_771[2] ? _GEN_778 : _GEN_779)
-                    : _GEN_771[2] ? _GEN_776 : _GEN_777)
-           : _GEN_771[4]
-               ? (_GEN_771[3]
-                    ? (_GEN_771[2] ? _GEN_783 : _GEN_782)
-                    : {_GEN_771[2] ? _GEN_781 : _GEN_780, _GEN_771[0]})
-               : _GEN_771[3]
-                   ? (_GEN_771[2] ? _GEN_779 : _GEN_778)
-                   : _GEN_771[2] ? _GEN_777 : _GEN_776,
-         _GEN_758[5]
-           ? (_GEN_758[4]
-                ? (_GEN_758[3]
-                     ? (_GEN_758[2] ? _GEN_769 : _GEN_770)
-                     : {_GEN_758[2] ? _GEN_767 : _GEN_768, _GEN_758[0]})
-                : _GEN_758[3]
-                    ? (_GEN_758[2] ? _GEN_765 : _GEN_766)
-                    : _GEN_758[2] ? _GEN_763 : _GEN_764)
-           : _GEN_758[4]
-               ? (_GEN_758[3]
-                    ? (_GEN_758[2] ? _GEN_770 : _GEN_769)
-                    : {_GEN_758[2] ? _GEN_768 : _GEN_767, _GEN_758[0]})
-               : _GEN_758[3]
-                   ? (_GEN_758[2] ? _GEN_766 : _GEN_765)
-                   : _GEN_758[2] ? _GEN_764 : _GEN_763};
-  wire [5:0]   _GEN_3685 = _GEN_3346 ? _GEN_3684[11:6] : _GEN_3684[5:0];
-  wire [63:0]  _GEN_3686 =
-    lanes_sroa_380369_0_r4 >> {58'h0, lanes_sroa_383_0_r4[2], 5'h0}
+         _GEN_786[5]
+           ? (_GEN_786[4]
+                ? (_GEN_786[3]
+                     ? (_GEN_786[2] ? _GEN_797 : _GEN_798)
+                     : {_GEN_786[2] ? _GEN_795 : _GEN_796, _GEN_786[0]})
+                : _GEN_786[3]
+                    ? (_GEN_786[2] ? _GEN_793 : _GEN_794)
+                    : _GEN_786[2] ? _GEN_791 : _GEN_792)
+           : _GEN_786[4]
+               ? (_GEN_786[3]
+                    ? (_GEN_786[2] ? _GEN_798 : _GEN_797)
+                    : {_GEN_786[2] ? _GEN_796 : _GEN_795, _GEN_786[0]})
+               : _GEN_786[3]
+                   ? (_GEN_786[2] ? _GEN_794 : _GEN_793)
+                   : _GEN_786[2] ? _GEN_792 : _GEN_791,
+         _GEN_773[5]
+           ? (_GEN_773[4]
+                ? (_GEN_773[3]
+                     ? (_GEN_773[2] ? _GEN_784 : _GEN_785)
+                     : {_GEN_773[2] ? _GEN_782 : _GEN_783, _GEN_773[0]})
+                : _GEN_773[3]
+                    ? (_GEN_773[2] ? _GEN_780 : _GEN_781)
+                    : _GEN_773[2] ? _GEN_778 : _GEN_779)
+           : _GEN_773[4]
+               ? (_GEN_773[3]
+                    ? (_GEN_773[2] ? _GEN_785 : _GEN_784)
+                    : {_GEN_773[2] ? _GEN_783 : _GEN_782, _GEN_773[0]})
+               : _GEN_773[3]
+                   ? (_GEN_773[2] ? _GEN_781 : _GEN_780)
+                   : _GEN_773[2] ? _GEN_779 : _GEN_778,
+         _GEN_760[5]
+           ? (_GEN_760[4]
+                ? (_GEN_760[3]
+                     ? (_GEN_760[2] ? _GEN_771 : _GEN_772)
+                     : {_GEN_760[2] ? _GEN_769 : _GEN_770, _GEN_760[0]})
+                : _GEN_760[3]
+                    ? (_GEN_760[2] ? _GEN_767 : _GEN_768)
+                    : _GEN_760[2] ? _GEN_765 : _GEN_766)
+           : _GEN_760[4]
+               ? (_GEN_760[3]
+                    ? (_GEN_760[2] ? _GEN_772 : _GEN_771)
+                    : {_GEN_760[2] ? _GEN_770 : _GEN_769, _GEN_760[0]})
+               : _GEN_760[3]
+                   ? (_GEN_760[2] ? _GEN_768 : _GEN_767)
+                   : _GEN_760[2] ? _GEN_766 : _GEN_765};
+  wire [5:0]   _GEN_3687 = _GEN_3348 ? _GEN_3686[11:6] : _GEN_3686[5:0];
+  wire [63:0]  _GEN_3688 =
+    lanes_sroa_380372_0_r4 >> {58'h0, lanes_sroa_383_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_383_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_383_0_r4[0], 3'h0};
-  wire [63:0]  _GEN_3687 =
-    lanes_sroa_506404_0_r4 >> {58'h0, lanes_sroa_509_0_r4[2], 5'h0}
+  wire [63:0]  _GEN_3689 =
+    lanes_sroa_506407_0_r4 >> {58'h0, lanes_sroa_509_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_509_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_509_0_r4[0], 3'h0};
-  wire         _GEN_3688 = cmp_i576_2661667_r4s1 & ~(_GEN_3118[1]);
-  wire [11:0]  _GEN_3689 =
-    _GEN_3414
-      ? {_GEN_837[5]
-           ? (_GEN_837[4]
-                ? (_GEN_837[3]
-                     ? (_GEN_837[2] ? _GEN_848 : _GEN_849)
-                     : {_GEN_837[2] ? _GEN_846 : _GEN_847, _GEN_837[0]})
-                : _GEN_837[3]
-                    ? (_GEN_837[2] ? _GEN_844 : _GEN_845)
-                    : _GEN_837[2] ? _GEN_842 : _GEN_843)
-           : _GEN_837[4]
-               ? (_GEN_837[3]
-                    ? (_GEN_837[2] ? _GEN_849 : _GEN_848)
-                    : {_GEN_837[2] ? _GEN_847 : _GEN_846, _GEN_837[0]})
-               : _GEN_837[3]
-                   ? (_GEN_837[2] ? _GEN_845 : _GEN_844)
-                   : _GEN_837[2] ? _GEN_843 : _GEN_842,
-         _GEN_824[5]
-           ? (_GEN_824[4]
-                ? (_GEN_824[3]
-                     ? (_GEN_824[2] ? _GEN_835 : _GEN_836)
-                     : {_GEN_824[2] ? _GEN_833 : _GEN_834, _GEN_824[0]})
-                : _GEN_824[3]
-                    ? (_GEN_824[2] ? _GEN_831 : _GEN_832)
-                    : _GEN_824[2] ? _GEN_829 : _GEN_830)
-           : _GEN_824[4]
-               ? (_GEN_824[3]
-                    ? (_GEN_824[2] ? _GEN_836 : _GEN_835)
-                    : {_GEN_824[2] ? _GEN_834 : _GEN_833, _GEN_824[0]})
-               : _GEN_824[3]
-                   ? (_GEN_824[2] ? _GEN_832 : _GEN_831)
-                   : _GEN_824[2] ? _GEN_830 : _GEN_829,
-         _GEN_811[5]
-           ? (_GEN_811[4]
-                ? (_GEN_811[3]
-                     ? (_GEN_811[2] ? _GEN_822 : _GEN_823)
-                     : {_GEN_811[2] ? _GEN_820 : _GEN_821, _GEN_811[0]})
-                : _GEN_811[3]
-                    ? (_GEN_811[2] ? _GEN_818 : _GEN_819)
-                    : _GEN_811[2] ? _GEN_816 : _GEN_817)
-           : _GEN_811[4]
-               ? (_GEN_811[3]
-                    ? (_GEN_811[2] ? _GEN_823 : _GEN_822)
-                    : {_GEN_811[2] ? _GEN_821 : _GEN_820, _GEN_811[0]})
-               : _GEN_811[3]
-                   ? (_GEN_811[2] ? _GEN_819 : _GEN_818)
-                   : _GEN_811[2] ? _GEN_817 : _GEN_816,
-         _GEN_798[5]
-           ? (_GEN_798[4]
-                ? (_GEN_798[3]
-                     ? (_GEN_798[2] ? _GEN_809 : _GEN_810)
-                     : {_GEN_798[2] ? _GEN_807 : _GEN_808, _GEN_798[0]})
-                : _GEN_798[3]
-                    ? (_GEN_798[2] ? _GEN_805 : _GEN_806)
-                    : _GEN_798[2] ? _GEN_803 : _GEN_804)
-           : _GEN_798[4]
-               ? (_GEN_798[3]
-                    ? (_GEN_798[2] ? _GEN_810 : _GEN_809)
-                    : {_GEN_798[2] ? _GEN_808 : _GEN_807, _GEN_798[0]})
-               : _GEN_798[3]
-                   ? (_GEN_798[2] ? _GEN_806 : _GEN_805)
-                   : _GEN_798[2] ? _GEN_804 : _GEN_803}
+  wire         _GEN_3690 = cmp_i576_2664670_r4s1 & ~(_GEN_3120[1]);
+  wire [11:0]  _GEN_3691 =
+    _GEN_3416
+      ? {_GEN_839[5]
+           ? (_GEN_839[4]
+                ? (_GEN_839[3]
+                     ? (_GEN_839[2] ? _GEN_850 : _GEN_851)
+                     : {_GEN_839[2] ? _GEN_848 : _GEN_849, _GEN_839[0]})
+                : _GEN_839[3]
+                    ? (_GEN_839[2] ? _GEN_846 : _GEN_847)
+                    : _GEN_839[2] ? _GEN_844 : _GEN_845)
+           : _GEN_839[4]
+               ? (_GEN_839[3]
+                    ? (_GEN_839[2] ? _GEN_851 : _GEN_850)
+                    : {_GEN_839[2] ? _GEN_849 : _GEN_848, _GEN_839[0]})
+               : _GEN_839[3]
+                   ? (_GEN_839[2] ? _GEN_847 : _GEN_846)
+                   : _GEN_839[2] ? _GEN_845 : _GEN_844,
+         _GEN_826[5]
+           ? (_GEN_826[4]
+                ? (_GEN_826[3]
+                     ? (_GEN_826[2] ? _GEN_837 : _GEN_838)
+                     : {_GEN_826[2] ? _GEN_835 : _GEN_836, _GEN_826[0]})
+                : _GEN_826[3]
+                    ? (_GEN_826[2] ? _GEN_833 : _GEN_834)
+                    : _GEN_826[2] ? _GEN_831 : _GEN_832)
+           : _GEN_826[4]
+               ? (_GEN_826[3]
+                    ? (_GEN_826[2] ? _GEN_838 : _GEN_837)
+                    : {_GEN_826[2] ? _GEN_836 : _GEN_835, _GEN_826[0]})
+               : _GEN_826[3]
+                   ? (_GEN_826[2] ? _GEN_834 : _GEN_833)
+                   : _GEN_826[2] ? _GEN_832 : _GEN_831,
+         _GEN_813[5]
+           ? (_GEN_813[4]
+                ? (_GEN_813[3]
+                     ? (_GEN_813[2] ? _GEN_824 : _GEN_825)
+                     : {_GEN_813[2] ? _GEN_822 : _GEN_823, _GEN_813[0]})
+                : _GEN_813[3]
+                    ? (_GEN_813[2] ? _GEN_820 : _GEN_821)
+                    : _GEN_813[2] ? _GEN_818 : _GEN_819)
+           : _GEN_813[4]
+               ? (_GEN_813[3]
+                    ? (_GEN_813[2] ? _GEN_825 : _GEN_824)
+                    : {_GEN_813[2] ? _GEN_823 : _GEN_822, _GEN_813[0]})
+               : _GEN_813[3]
+                   ? (_GEN_813[2] ? _GEN_821 : _GEN_820)
+                   : _GEN_813[2] ? _GEN_819 : _GEN_818,
+         _GEN_800[5]
+           ? (_GEN_800[4]
+                ? (_GEN_800[3]
+                     ? (_GEN_800[2] ? _GEN_811 : _GEN_812)
+                     : {_GEN_800[2] ? _GEN_809 : _GEN_810, _GEN_800[0]})
+                : _GEN_800[3]
+                    ? (_GEN_800[2] ? _GEN_807 : _GEN_808)
+                    : _GEN_800[2] ? _GEN_805 : _GEN_806)
+           : _GEN_800[4]
+               ? (_GEN_800[3]
+                    ? (_GEN_800[2] ? _GEN_812 : _GEN_811)
+                    : {_GEN_800[2] ? _GEN_810 : _GEN_809, _GEN_800[0]})
+               : _GEN_800[3]
+                   ? (_GEN_800[2] ? _GEN_808 : _GEN_807)
+                   : _GEN_800[2] ? _GEN_806 : _GEN_805}
       : {lanes_sroa_518_0_r4[2]
            ? {1'h1, lanes_sroa_518_0_r4[1:0]}
            : {1'h0, lanes_sroa_518_0_r4[1:0]},
-         _GEN_876[5]
-           ? (_GEN_876[4]
-                ? (_GEN_876[3]
-                     ? (_GEN_876[2] ? _GEN_887 : _GEN_888)
-                     : {_GEN_876[2] ? _GEN_885 : _GEN_886, _GEN_876[0]})
-                : _GEN_876[3]
-                    ? (_GEN_876[2] ? _GEN_883 : _GEN_884)
-                    : _GEN_876[2] ? _GEN_881 : _GEN_882)
-           : _GEN_876[4]
-               ? (_GEN_876[3]
-                    ? (_GEN_876[2] ? _GEN_888 : _GEN_887)
-                    : {_GEN_876[2] ? _GEN_886 : _GEN_885, _GEN_876[0]})
-               : _GEN_876[3]
-                   ? (_GEN_876[2] ? _GEN_884 : _GEN_883)
-                   : _GEN_876[2] ? _GEN_882 : _GEN_881,
-         _GEN_863[5]
-           ? (_GEN_863[4]
-                ? (_GEN_863[3]
-                     ? (_GEN_863[2] ? _GEN_874 : _GEN_875)
-                     : {_GEN_863[2] ? _GEN_872 : _GEN_873, _GEN_863[0]})
-                : _GEN_863[3]
-                    ? (_GEN_863[2] ? _GEN_870 : _GEN_871)
-                    : _GEN_863[2] ? _GEN_868 : _GEN_869)
-           : _GEN_863[4]
-               ? (_GEN_863[3]
-                    ? (_GEN_863[2] ? _GEN_875 : _GEN_874)
-                    : {_GEN_863[2] ? _GEN_873 : _GEN_872, _GEN_863[0]})
-               : _GEN_863[3]
-                   ? (_GEN_863[2] ? _GEN_871 : _GEN_870)
-                   : _GEN_863[2] ? _GEN_869 : _GEN_868,
-         _GEN_850[5]
-           ? (_GEN_850[4]
-                ? (_GEN_850[3]
-                     ? (_GEN_850[2] ? _GEN_861 : _GEN_862)
-                     : {_GEN_850[2] ? _GEN_859 : _GEN_860, _GEN_850[0]})
-                : _GEN_850[3]
-                    ? (_GEN_850[2] ? _GEN_857 : _GEN_858)
-                    : _GEN_850[2] ? _GEN_855 : _GEN_856)
-           : _GEN_850[4]
-               ? (_GEN_850[3]
-                    ? (_GEN_850[2] ? _GEN_862 : _GEN_861)
-                    : {_GEN_850[2] ? _GEN_860 : _GEN_859, _GEN_850[0]})
-               : _GEN_850[3]
-                   ? (_GEN_850[2] ? _GEN_858 : _GEN_857)
-                   : _GEN_850[2] ? _GEN_856 : _GEN_855};
-  wire [5:0]   _GEN_3690 = _GEN_3416 ? _GEN_3689[11:6] : _GEN_3689[5:0];
-  wire [11:0]  _GEN_3691 =
-    _GEN_3334
-      ? {_GEN_929[5]
-           ? (_GEN_929[4]
-                ? (_GEN_929[3]
-                     ? (_GEN_929[2] ? _GEN_940 : _GEN_941)
-                     : {_GEN_929[2] ? _GEN_938 : _GEN_939, _GEN_929[0]})
-                : _GEN_929[3]
-                    ? (_GEN_929[2] ? _GEN_936 : _GEN_937)
-                    : _GEN_929[2] ? _GEN_934 : _GEN_935)
-           : _GEN_929[4]
-               ? (_GEN_929[3]
-                    ? (_GEN_929[2] ? _GEN_941 : _GEN_940)
-                    : {_GEN_929[2] ? _GEN_939 : _GEN_938, _GEN_929[0]})
-               : _GEN_929[3]
-                   ? (_GEN_929[2] ? _GEN_937 : _GEN_936)
-                   : _GEN_929[2] ? _GEN_935 : _GEN_934,
-         _GEN_916[5]
-           ? (_GEN_916[4]
-                ? (_GEN_916[3]
-                     ? (_GEN_916[2] ? _GEN_927 : _GEN_928)
-                     : {_GEN_916[2] ? _GEN_925 : _GEN_926, _GEN_916[0]})
-                : _GEN_916[3]
-                    ? (_GEN_916[2] ? _GEN_923 : _GEN_924)
-                    : _GEN_916[2] ? _GEN_921 : _GEN_922)
-           : _GEN_916[4]
-               ? (_GEN_916[3]
-                    ? (_GEN_916[2] ? _GEN_928 : _GEN_927)
-                    : {_GEN_916[2] ? _GEN_926 : _GEN_925, _GEN_916[0]})
-               : _GEN_916[3]
-                   ? (_GEN_916[2] ? _GEN_924 : _GEN_923)
-                   : _GEN_916[2] ? _GEN_922 : _GEN_921,
-         _GEN_903[5]
-           ? (_GEN_903[4]
-                ? (_GEN_903[3]
-                     ? (_GEN_903[2] ? _GEN_914 : _GEN_915)
-                     : {_GEN_903[2] ? _GEN_912 : _GEN_913, _GEN_903[0]})
-                : _GEN_903[3]
-                    ? (_GEN_903[2] ? _GEN_910 : _GEN_911)
-                    : _GEN_903[2] ? _GEN_908 : _GEN_909)
-           : _GEN_903[4]
-               ? (_GEN_903[3]
-                    ? (_GEN_903[2] ? _GEN_915 : _GEN_914)
-                    : {_GEN_903[2] ? _GEN_913 : _GEN_912, _GEN_903[0]})
-               : _GEN_903[3]
-                   ? (_GEN_903[2] ? _GEN_911 : _GEN_910)
-                   : _GEN_903[2] ? _GEN_909 : _GEN_908,
-         _GEN_890[5]
-           ? (_GEN_890[4]
-                ? (_GEN_890[3]
-                     ? (_GEN_890[2] ? _GEN_901 : _GEN_902)
-                     : {_GEN_890[2] ? _GEN_899 : _GEN_900, _GEN_890[0]})
-                : _GEN_890[3]
-                    ? (_GEN_890[2] ? _GEN_897 : _GEN_898)
-                    : _GEN_890[2] ? _GEN_895 : _GEN_896)
-           : _GEN_890[4]
-               ? (_GEN_890[3]
-                    ? (_GEN_890[2] ? _GEN_902 : _GEN_901)
-                    : {_GEN_890[2] ? _GEN_900 : _GEN_899, _GEN_890[0]})
-               : _GEN_890[3]
-                   ? (_GEN_890[2] ? _GEN_898 : _GEN_897)
-                   : _GEN_890[2] ? _GEN_896 : _GEN_895}
+         _GEN_878[5]
+           ? (_GEN_878[4]
+                ? (_GEN_878[3]
+                     ? (_GEN_878[2] ? _GEN_889 : _GEN_890)
+                     : {_GEN_878[2] ? _GEN_887 : _GEN_888, _GEN_878[0]})
+                : _GEN_878[3]
+                    ? (_GEN_878[2] ? _GEN_885 : _GEN_886)
+                    : _GEN_878[2] ? _GEN_883 : _GEN_884)
+           : _GEN_878[4]
+               ? (_GEN_878[3]
+                    ? (_GEN_878[2] ? _GEN_890 : _GEN_889)
+                    : {_GEN_878[2] ? _GEN_888 : _GEN_887, _GEN_878[0]})
+               : _GEN_878[3]
+                   ? (_GEN_878[2] ? _GEN_886 : _GEN_885)
+                   : _GEN_878[2] ? _GEN_884 : _GEN_883,
+         _GEN_865[5]
+           ? (_GEN_865[4]
+                ? (_GEN_865[3]
+                     ? (_GEN_865[2] ? _GEN_876 : _GEN_877)
+                     : {_GEN_865[2] ? _GEN_874 : _GEN_875, _GEN_865[0]})
+                : _GEN_865[3]
+                    ? (_GEN_865[2] ? _GEN_872 : _GEN_873)
+                    : _GEN_865[2] ? _GEN_870 : _GEN_871)
+           : _GEN_865[4]
+               ? (_GEN_865[3]
+                    ? (_GEN_865[2] ? _GEN_877 : _GEN_876)
+                    : {_GEN_865[2] ? _GEN_875 : _GEN_874, _GEN_865[0]})
+               : _GEN_865[3]
+                   ? (_GEN_865[2] ? _GEN_873 : _GEN_872)
+                   : _GEN_865[2] ? _GEN_871 : _GEN_870,
+         _GEN_852[5]
+           ? (_GEN_852[4]
+                ? (_GEN_852[3]
+                     ? (_GEN_852[2] ? _GEN_863 : _GEN_864)
+                     : {_GEN_852[2] ? _GEN_861 : _GEN_862, _GEN_852[0]})
+                : _GEN_852[3]
+                    ? (_GEN_852[2] ? _GEN_859 : _GEN_860)
+                    : _GEN_852[2] ? _GEN_857 : _GEN_858)
+           : _GEN_852[4]
+               ? (_GEN_852[3]
+                    ? (_GEN_852[2] ? _GEN_864 : _GEN_863)
+                    : {_GEN_852[2] ? _GEN_862 : _GEN_861, _GEN_852[0]})
+               : _GEN_852[3]
+                   ? (_GEN_852[2] ? _GEN_860 : _GEN_859)
+                   : _GEN_852[2] ? _GEN_858 : _GEN_857};
+  wire [5:0]   _GEN_3692 = _GEN_3418 ? _GEN_3691[11:6] : _GEN_3691[5:0];
+  wire [11:0]  _GEN_3693 =
+    _GEN_3336
+      ? {_GEN_931[5]
+           ? (_GEN_931[4]
+                ? (_GEN_931[3]
+                     ? (_GEN_931[2] ? _GEN_942 : _GEN_943)
+                     : {_GEN_931[2] ? _GEN_940 : _GEN_941, _GEN_931[0]})
+                : _GEN_931[3]
+                    ? (_GEN_931[2] ? _GEN_938 : _GEN_939)
+                    : _GEN_931[2] ? _GEN_936 : _GEN_937)
+           : _GEN_931[4]
+               ? (_GEN_931[3]
+                    ? (_GEN_931[2] ? _GEN_943 : _GEN_942)
+                    : {_GEN_931[2] ? _GEN_941 : _GEN_940, _GEN_931[0]})
+               : _GEN_931[3]
+                   ? (_GEN_931[2] ? _GEN_939 : _GEN_938)
+                   : _GEN_931[2] ? _GEN_937 : _GEN_936,
+         _GEN_918[5]
+           ? (_GEN_918[4]
+                ? (_GEN_918[3]
+                     ? (_GEN_918[2] ? _GEN_929 : _GEN_930)
+                     : {_GEN_918[2] ? _GEN_927 : _GEN_928, _GEN_918[0]})
+                : _GEN_918[3]
+                    ? (_GEN_918[2] ? _GEN_925 : _GEN_926)
+                    : _GEN_918[2] ? _GEN_923 : _GEN_924)
+           : _GEN_918[4]
+               ? (_GEN_918[3]
+                    ? (_GEN_918[2] ? _GEN_930 : _GEN_929)
+                    : {_GEN_918[2] ? _GEN_928 : _GEN_927, _GEN_918[0]})
+               : _GEN_918[3]
+                   ? (_GEN_918[2] ? _GEN_926 : _GEN_925)
+                   : _GEN_918[2] ? _GEN_924 : _GEN_923,
+         _GEN_905[5]
+           ? (_GEN_905[4]
+                ? (_GEN_905[3]
+                     ? (_GEN_905[2] ? _GEN_916 : _GEN_917)
+                     : {_GEN_905[2] ? _GEN_914 : _GEN_915, _GEN_905[0]})
+                : _GEN_905[3]
+                    ? (_GEN_905[2] ? _GEN_912 : _GEN_913)
+                    : _GEN_905[2] ? _GEN_910 : _GEN_911)
+           : _GEN_905[4]
+               ? (_GEN_905[3]
+                    ? (_GEN_905[2] ? _GEN_917 : _GEN_916)
+                    : {_GEN_905[2] ? _GEN_915 : _GEN_914, _GEN_905[0]})
+               : _GEN_905[3]
+                   ? (_GEN_905[2] ? _GEN_913 : _GEN_912)
+                   : _GEN_905[2] ? _GEN_911 : _GEN_910,
+         _GEN_892[5]
+           ? (_GEN_892[4]
+                ? (_GEN_892[3]
+                     ? (_GEN_892[2] ? _GEN_903 : _GEN_904)
+                     : {_GEN_892[2] ? _GEN_901 : _GEN_902, _GEN_892[0]})
+                : _GEN_892[3]
+                    ? (_GEN_892[2] ? _GEN_899 : _GEN_900)
+                    : _GEN_892[2] ? _GEN_897 : _GEN_898)
+           : _GEN_892[4]
+               ? (_GEN_892[3]
+                    ? (_GEN_892[2] ? _GEN_904 : _GEN_903)
+                    : {_GEN_892[2] ? _GEN_902 : _GEN_901, _GEN_892[0]})
+               : _GEN_892[3]
+                   ? (_GEN_892[2] ? _GEN_900 : _GEN_899)
+                   : _GEN_892[2] ? _GEN_898 : _GEN_897}
       : {lanes_sroa_374_0_r4[2]
            ? {1'h1, lanes_sroa_374_0_r4[1:0]}
            : {1'h0, lanes_sroa_374_0_r4[1:0]},
-         _GEN_968[5]
-           ? (_GEN_968[4]
-                ? (_GEN_968[3]
-                     ? (_GEN_968[2] ? _GEN_979 : _GEN_980)
-                     : {_GEN_968[2] ? _GEN_977 : _GEN_978, _GEN_968[0]})
-                : _GEN_968[3]
-                    ? (_GEN_968[2] ? _GEN_975 : _GEN_976)
-                    : _GEN_968[2] ? _GEN_973 : _GEN_974)
-           : _GEN_968[4]
-               ? (_GEN_968[3]
-                    ? (_GEN_968[2] ? _GEN_980 : _GEN_979)
-                    : {_GEN_968[2] ? _GEN_978 : _GEN_977, _GEN_968[0]})
-               : _GEN_968[3]
-                   ? (_GEN_968[2] ? _GEN_976 : _GEN_975)
-                   : _GEN_968[2] ? _GEN_974 : _GEN_973,
-         _GEN_955[5]
-           ? (_GEN_955[4]
-                ? (_GEN_955[3]
-                     ? (_GEN_955[2] ? _GEN_966 : _GEN_967)
-                     : {_GEN_955[2] ? _GEN_964 : _GEN_965, _GEN_955[0]})
-                : _GEN_955[3]
-                    ? (_GEN_955[2] ? _GEN_962 : _GEN_963)
-                    : _GEN_955[2] ? _GEN_960 : _GEN_961)
-           : _GEN_955[4]
-               ? (_GEN_955[3]
-                    ? (_GEN_955[2] ? _GEN_967 : _GEN_966)
-                    : {_GEN_955[2] ? _GEN_965 : _GEN_964, _GEN_955[0]})
-               : _GEN_955[3]
-                   ? (_GEN_955[2] ? _GEN_963 : _GEN_962)
-                   : _GEN_955[2] ? _GEN_961 : _GEN_960,
-         _GEN_942[5]
-           ? (_GEN_942[4]
-                ? (_GEN_942[3]
-                     ? (_GEN_942[2] ? _GEN_953 : _GEN_954)
-                     : {_GEN_942[2] ? _GEN_951 : _GEN_952, _GEN_942[0]})
-                : _GEN_942[3]
-                    ? (_GEN_942[2] ? _GEN_949 : _GEN_950)
-                    : _GEN_942[2] ? _GEN_947 : _GEN_948)
-           : _GEN_942[4]
-               ? (_GEN_942[3]
-                    ? (_GEN_942[2] ? _GEN_954 : _GEN_953)
-                    : {_GEN_942[2] ? _GEN_952 : _GEN_951, _GEN_942[0]})
-               : _GEN_942[3]
-                   ? (_GEN_942[2] ? _GEN_950 : _GEN_949)
-                   : _GEN_942[2] ? _GEN_948 : _GEN_947};
-  wire [5:0]   _GEN_3692 = _GEN_3336 ? _GEN_3691[11:6] : _GEN_3691[5:0];
-  wire         _GEN_3693 = cmp_i576_3669_r4s1 & ~(_GEN_3118[1]);
-  wire         _GEN_3694 = cmp_i576_2661667_r4s1 & ~(_GEN_3115[1]);
-  wire [63:0]  _GEN_3695 =
-    lanes_sroa_362364_0_r4 >> {58'h0, lanes_sroa_365_0_r4[2], 5'h0}
+         _GEN_970[5]
+           ? (_GEN_970[4]
+                ? (_GEN_970[3]
+                     ? (_GEN_970[2] ? _GEN_981 : _GEN_982)
+                     : {_GEN_970[2] ? _GEN_979 : _GEN_980, _GEN_970[0]})
+                : _GEN_970[3]
+                    ? (_GEN_970[2] ? _GEN_977 : _GEN_978)
+                    : _GEN_970[2] ? _GEN_975 : _GEN_976)
+           : _GEN_970[4]
+               ? (_GEN_970[3]
+                    ? (_GEN_970[2] ? _GEN_982 : _GEN_981)
+                    : {_GEN_970[2] ? _GEN_980 : _GEN_979, _GEN_970[0]})
+               : _GEN_970[3]
+                   ? (_GEN_970[2] ? _GEN_978 : _GEN_977)
+                   : _GEN_970[2] ? _GEN_976 : _GEN_975,
+         _GEN_957[5]
+           ? (_GEN_957[4]
+                ? (_GEN_957[3]
+                     ? (_GEN_957[2] ? _GEN_968 : _GEN_969)
+                     : {_GEN_957[2] ? _GEN_966 : _GEN_967, _GEN_957[0]})
+                : _GEN_957[3]
+                    ? (_GEN_957[2] ? _GEN_964 : _GEN_965)
+                    : _GEN_957[2] ? _GEN_962 : _GEN_963)
+           : _GEN_957[4]
+               ? (_GEN_957[3]
+                    ? (_GEN_957[2] ? _GEN_969 : _GEN_968)
+                    : {_GEN_957[2] ? _GEN_967 : _GEN_966, _GEN_957[0]})
+               : _GEN_957[3]
+                   ? (_GEN_957[2] ? _GEN_965 : _GEN_964)
+                   : _GEN_957[2] ? _GEN_963 : _GEN_962,
+         _GEN_944[5]
+           ? (_GEN_944[4]
+                ? (_GEN_944[3]
+                     ? (_GEN_944[2] ? _GEN_955 : _GEN_956)
+                     : {_GEN_944[2] ? _GEN_953 : _GEN_954, _GEN_944[0]})
+                : _GEN_944[3]
+                    ? (_GEN_944[2] ? _GEN_951 : _GEN_952)
+                    : _GEN_944[2] ? _GEN_949 : _GEN_950)
+           : _GEN_944[4]
+               ? (_GEN_944[3]
+                    ? (_GEN_944[2] ? _GEN_956 : _GEN_955)
+                    : {_GEN_944[2] ? _GEN_954 : _GEN_953, _GEN_944[0]})
+               : _GEN_944[3]
+                   ? (_GEN_944[2] ? _GEN_952 : _GEN_951)
+                   : _GEN_944[2] ? _GEN_950 : _GEN_949};
+  wire [5:0]   _GEN_3694 = _GEN_3338 ? _GEN_3693[11:6] : _GEN_3693[5:0];
+  wire         _GEN_3695 = cmp_i576_3672_r4s1 & ~(_GEN_3120[1]);
+  wire         _GEN_3696 = cmp_i576_2664670_r4s1 & ~(_GEN_3117[1]);
+  wire [63:0]  _GEN_3697 =
+    lanes_sroa_362367_0_r4 >> {58'h0, lanes_sroa_365_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_365_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_365_0_r4[0], 3'h0};
-  wire [63:0]  _GEN_3696 =
-    lanes_sroa_524409_0_r4 >> {58'h0, lanes_sroa_527_0_r4[2], 5'h0}
+  wire [63:0]  _GEN_3698 =
+    lanes_sroa_524412_0_r4 >> {58'h0, lanes_sroa_527_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_527_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_527_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3697 =
-    _GEN_3324
-      ? {_GEN_1021[5]
-           ? (_GEN_1021[4]
-                ? (_GEN_1021[3]
-                     ? (_GEN_1021[2] ? _GEN_1032 : _GEN_1033)
-                     : {_GEN_1021[2] ? _GEN_1030 : _GEN_1031, _GEN_1021[0]})
-                : _GEN_1021[3]
-                    ? (_GEN_1021[2] ? _GEN_1028 : _GEN_1029)
-                    : _GEN_1021[2] ? _GEN_1026 : _GEN_1027)
-           : _GEN_1021[4]
-               ? (_GEN_1021[3]
-                    ? (_GEN_1021[2] ? _GEN_1033 : _GEN_1032)
-                    : {_GEN_1021[2] ? _GEN_1031 : _GEN_1030, _GEN_1021[0]})
-               : _GEN_1021[3]
-                   ? (_GEN_1021[2] ? _GEN_1029 : _GEN_1028)
-                   : _GEN_1021[2] ? _GEN_1027 : _GEN_1026,
-         _GEN_1008[5]
-           ? (_GEN_1008[4]
-                ? (_GEN_1008[3]
-                     ? (_GEN_1008[2] ? _GEN_1019 : _GEN_1020)
-                     : {_GEN_1008[2] ? _GEN_1017 : _GEN_1018, _GEN_1008[0]})
-                : _GEN_1008[3]
-                    ? (_GEN_1008[2] ? _GEN_1015 : _GEN_1016)
-                    : _GEN_1008[2] ? _GEN_1013 : _GEN_1014)
-           : _GEN_1008[4]
-               ? (_GEN_1008[3]
-                    ? (_GEN_1008[2] ? _GEN_1020 : _GEN_1019)
-                    : {_GEN_1008[2] ? _GEN_1018 : _GEN_1017, _GEN_1008[0]})
-               : _GEN_1008[3]
-                   ? (_GEN_1008[2] ? _GEN_1016 : _GEN_1015)
-                   : _GEN_1008[2] ? _GEN_1014 : _GEN_1013,
-         _GEN_995[5]
-           ? (_GEN_995[4]
-                ? (_GEN_995[3]
-                     ? (_GEN_995[2] ? _GEN_1006 : _GEN_1007)
-                     : {_GEN_995[2] ? _GEN_1004 : _GEN_1005, _GEN_995[0]})
-                : _GEN_995[3]
-                    ? (_GEN_995[2] ? _GEN_1002 : _GEN_1003)
-                    : _GEN_995[2] ? _GEN_1000 : _GEN_1001)
-           : _GEN_995[4]
-               ? (_GEN_995[3]
-                    ? (_GEN_995[2] ? _GEN_1007 : _GEN_1006)
-                    : {_GEN_995[2] ? _GEN_1005 : _GEN_1004, _GEN_995[0]})
-               : _GEN_995[3]
-                   ? (_GEN_995[2] ? _GEN_1003 : _GEN_1002)
-                   : _GEN_995[2] ? _GEN_1001 : _GEN_1000,
-         _GEN_982[5]
-           ? (_GEN_982[4]
-                ? (_GEN_982[3]
-                     ? (_GEN_982[2] ? _GEN_993 : _GEN_994)
-                     : {_GEN_982[2] ? _GEN_991 : _GEN_992, _GEN_982[0]})
-                : _GEN_982[3]
-                    ? (_GEN_982[2] ? _GEN_989 : _GEN_990)
-                    : _GEN_982[2] ? _GEN_987 : _GEN_988)
-           : _GEN_982[4]
-               ? (_GEN_982[3]
-                    ? (_GEN_982[2] ? _GEN_994 : _GEN_993)
-                    : {_GEN_982[2] ? _GEN_992 : _GEN_991, _GEN_982[0]})
-               : _GEN_982[3]
-                   ? (_GEN_982[2] ? _GEN_990 : _GEN_989)
-                   : _GEN_982[2] ? _GEN_988 : _GEN_987}
+  wire [11:0]  _GEN_3699 =
+    _GEN_3326
+      ? {_GEN_1023[5]
+           ? (_GEN_1023[4]
+                ? (_GEN_1023[3]
+                     ? (_GEN_1023[2] ? _GEN_1034 : _GEN_1035)
+                     : {_GEN_1023[2] ? _GEN_1032 : _GEN_1033, _GEN_1023[0]})
+                : _GEN_1023[3]
+                    ? (_GEN_1023[2] ? _GEN_1030 : _GEN_1031)
+                    : _GEN_1023[2] ? _GEN_1028 : _GEN_1029)
+           : _GEN_1023[4]
+               ? (_GEN_1023[3]
+                    ? (_GEN_1023[2] ? _GEN_1035 : _GEN_1034)
+                    : {_GEN_1023[2] ? _GEN_1033 : _GEN_1032, _GEN_1023[0]})
+               : _GEN_1023[3]
+                   ? (_GEN_1023[2] ? _GEN_1031 : _GEN_1030)
+                   : _GEN_1023[2] ? _GEN_1029 : _GEN_1028,
+         _GEN_1010[5]
+           ? (_GEN_1010[4]
+                ? (_GEN_1010[3]
+                     ? (_GEN_1010[2] ? _GEN_1021 : _GEN_1022)
+                     : {_GEN_1010[2] ? _GEN_1019 : _GEN_1020, _GEN_1010[0]})
+                : _GEN_1010[3]
+                    ? (_GEN_1010[2] ? _GEN_1017 : _GEN_1018)
+                    : _GEN_1010[2] ? _GEN_1015 : _GEN_1016)
+           : _GEN_1010[4]
+               ? (_GEN_1010[3]
+                    ? (_GEN_1010[2] ? _GEN_1022 : _GEN_1021)
+                    : {_GEN_1010[2] ? _GEN_1020 : _GEN_1019, _GEN_1010[0]})
+               : _GEN_1010[3]
+                   ? (_GEN_1010[2] ? _GEN_1018 : _GEN_1017)
+                   : _GEN_1010[2] ? _GEN_1016 : _GEN_1015,
+         _GEN_997[5]
+           ? (_GEN_997[4]
+                ? (_GEN_997[3]
+                     ? (_GEN_997[2] ? _GEN_1008 : _GEN_1009)
+                     : {_GEN_997[2] ? _GEN_1006 : _GEN_1007, _GEN_997[0]})
+                : _GEN_997[3]
+                    ? (_GEN_997[2] ? _GEN_1004 : _GEN_1005)
+                    : _GEN_997[2] ? _GEN_1002 : _GEN_1003)
+           : _GEN_997[4]
+               ? (_GEN_997[3]
+                    ? (_GEN_997[2] ? _GEN_1009 : _GEN_1008)
+                    : {_GEN_997[2] ? _GEN_1007 : _GEN_1006, _GEN_997[0]})
+               : _GEN_997[3]
+                   ? (_GEN_997[2] ? _GEN_1005 : _GEN_1004)
+                   : _GEN_997[2] ? _GEN_1003 : _GEN_1002,
+         _GEN_984[5]
+           ? (_GEN_984[4]
+                ? (_GEN_984[3]
+                     ? (_GEN_984[2] ? _GEN_995 : _GEN_996)
+                     : {_GEN_984[2] ? _GEN_993 : _GEN_994, _GEN_984[0]})
+                : _GEN_984[3]
+                    ? (_GEN_984[2] ? _GEN_991 : _GEN_992)
+                    : _GEN_984[2] ? _GEN_989 : _GEN_990)
+           : _GEN_984[4]
+               ? (_GEN_984[3]
+                    ? (_GEN_984[2] ? _GEN_996 : _GEN_995)
+                    : {_GEN_984[2] ? _GEN_994 : _GEN_993, _GEN_984[0]})
+               : _GEN_984[3]
+                   ? (_GEN_984[2] ? _GEN_992 : _GEN_991)
+                   : _GEN_984[2] ? _GEN_990 : _GEN_989}
       : {lanes_sroa_356_0_r4[2]
            ? {1'h1, lanes_sroa_356_0_r4[1:0]}
            : {1'h0, lanes_sroa_356_0_r4[1:0]},
-         _GEN_1060[5]
-           ? (_GEN_1060[4]
-                ? (_GEN_1060[3]
-                     ? (_GEN_1060[2] ? _GEN_1071 : _GEN_1072)
-                     : {_GEN_1060[2] ? _GEN_1069 : _GEN_1070, _GEN_1060[0]})
-                : _GEN_1060[3]
-                    ? (_GEN_1060[2] ? _GEN_1067 : _GEN_1068)
-                    : _GEN_1060[2] ? _GEN_1065 : _GEN_1066)
-           : _GEN_1060[4]
-               ? (_GEN_1060[3]
-                    ? (_GEN_1060[2] ? _GEN_1072 : _GEN_1071)
-                    : {_GEN_1060[2] ? _GEN_1070 : _GEN_1069, _GEN_1060[0]})
-               : _GEN_1060[3]
-                   ? (_GEN_1060[2] ? _GEN_1068 : _GEN_1067)
-                   : _GEN_1060[2] ? _GEN_1066 : _GEN_1065,
-         _GEN_1047[5]
-           ? (_GEN_1047[4]
-                ? (_GEN_1047[3]
-                     ? (_GEN_1047[2] ? _GEN_1058 : _GEN_1059)
-                     : {_GEN_1047[2] ? _GEN_1056 : _GEN_1057, _GEN_1047[0]})
-                : _GEN_1047[3]
-                    ? (_GEN_1047[2] ? _GEN_1054 : _GEN_1055)
-                    : _GEN_1047[2] ? _GEN_1052 : _GEN_1053)
-           : _GEN_1047[4]
-               ? (_GEN_1047[3]
-                    ? (_GEN_1047[2] ? _GEN_1059 : _GEN_1058)
-                    : {_GEN_1047[2] ? _GEN_1057 : _GEN_1056, _GEN_1047[0]})
-               : _GEN_1047[3]
-                   ? (_GEN_1047[2] ? _GEN_1055 : _GEN_1054)
-                   : _GEN_1047[2] ? _GEN_1053 : _GEN_1052,
-         _GEN_1034[5]
-           ? (_GEN_1034[4]
-                ? (_GEN_1034[3]
-                     ? (_GEN_1034[2] ? _GEN_1045 : _GEN_1046)
-                     : {_GEN_1034[2] ? _GEN_1043 : _GEN_1044, _GEN_1034[0]})
-                : _GEN_1034[3]
-                    ? (_GEN_1034[2] ? _GEN_1041 : _GEN_1042)
-                    : _GEN_1034[2] ? _GEN_1039 : _GEN_1040)
-           : _GEN_1034[4]
-               ? (_GEN_1034[3]
-                    ? (_GEN_1034[2] ? _GEN_1046 : _GEN_1045)
-                    : {_GEN_1034[2] ? _GEN_1044 : _GEN_1043, _GEN_1034[0]})
-               : _GEN_1034[3]
-                   ? (_GEN_1034[2] ? _GEN_1042 : _GEN_1041)
-                   : _GEN_1034[2] ? _GEN_1040 : _GEN_1039};
-  wire [5:0]   _GEN_3698 = _GEN_3326 ? _GEN_3697[11:6] : _GEN_3697[5:0];
-  wire [63:0]  _GEN_3699 =
-    lanes_sroa_344359_0_r4 >> {58'h0, lanes_sroa_347_0_r4[2], 5'h0}
+         _GEN_1062[5]
+           ? (_GEN_1062[4]
+                ? (_GEN_1062[3]
+                     ? (_GEN_1062[2] ? _GEN_1073 : _GEN_1074)
+                     : {_GEN_1062[2] ? _GEN_1071 : _GEN_1072, _GEN_1062[0]})
+                : _GEN_1062[3]
+                    ? (_GEN_1062[2] ? _GEN_1069 : _GEN_1070)
+                    : _GEN_1062[2] ? _GEN_1067 : _GEN_1068)
+           : _GEN_1062[4]
+               ? (_GEN_1062[3]
+                    ? (_GEN_1062[2] ? _GEN_1074 : _GEN_1073)
+                    : {_GEN_1062[2] ? _GEN_1072 : _GEN_1071, _GEN_1062[0]})
+               : _GEN_1062[3]
+                   ? (_GEN_1062[2] ? _GEN_1070 : _GEN_1069)
+                   : _GEN_1062[2] ? _GEN_1068 : _GEN_1067,
+         _GEN_1049[5]
+           ? (_GEN_1049[4]
+                ? (_GEN_1049[3]
+                     ? (_GEN_1049[2] ? _GEN_1060 : _GEN_1061)
+                     : {_GEN_1049[2] ? _GEN_1058 : _GEN_1059, _GEN_1049[0]})
+                : _GEN_1049[3]
+                    ? (_GEN_1049[2] ? _GEN_1056 : _GEN_1057)
+                    : _GEN_1049[2] ? _GEN_1054 : _GEN_1055)
+           : _GEN_1049[4]
+               ? (_GEN_1049[3]
+                    ? (_GEN_1049[2] ? _GEN_1061 : _GEN_1060)
+                    : {_GEN_1049[2] ? _GEN_1059 : _GEN_1058, _GEN_1049[0]})
+               : _GEN_1049[3]
+                   ? (_GEN_1049[2] ? _GEN_1057 : _GEN_1056)
+                   : _GEN_1049[2] ? _GEN_1055 : _GEN_1054,
+         _GEN_1036[5]
+           ? (_GEN_1036[4]
+                ? (_GEN_1036[3]
+                     ? (_GEN_1036[2] ? _GEN_1047 : _GEN_1048)
+                     : {_GEN_1036[2] ? _GEN_1045 : _GEN_1046, _GEN_1036[0]})
+                : _GEN_1036[3]
+                    ? (_GEN_1036[2] ? _GEN_1043 : _GEN_1044)
+                    : _GEN_1036[2] ? _GEN_1041 : _GEN_1042)
+           : _GEN_1036[4]
+               ? (_GEN_1036[3]
+                    ? (_GEN_1036[2] ? _GEN_1048 : _GEN_1047)
+                    : {_GEN_1036[2] ? _GEN_1046 : _GEN_1045, _GEN_1036[0]})
+               : _GEN_1036[3]
+                   ? (_GEN_1036[2] ? _GEN_1044 : _GEN_1043)
+                   : _GEN_1036[2] ? _GEN_1042 : _GEN_1041};
+  wire [5:0]   _GEN_3700 = _GEN_3328 ? _GEN_3699[11:6] : _GEN_3699[5:0];
+  wire [63:0]  _GEN_3701 =
+    lanes_sroa_344362_0_r4 >> {58'h0, lanes_sroa_347_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_347_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_347_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3700 =
-    _GEN_3424
-      ? {_GEN_1113[5]
-           ? (_GEN_1113[4]
-                ? (_GEN_1113[3]
-                     ? (_GEN_1113[2] ? _GEN_1124 : _GEN_1125)
-                     : {_GEN_1113[2] ? _GEN_1122 : _GEN_1123, _GEN_1113[0]})
-                : _GEN_1113[3]
-                    ? (_GEN_1113[2] ? _GEN_1120 : _GEN_1121)
-                    : _GEN_1113[2] ? _GEN_1118 : _GEN_1119)
-           : _GEN_1113[4]
-               ? (_GEN_1113[3]
-                    ? (_GEN_1113[2] ? _GEN_1125 : _GEN_1124)
-                    : {_GEN_1113[2] ? _GEN_1123 : _GEN_1122, _GEN_1113[0]})
-               : _GEN_1113[3]
-                   ? (_GEN_1113[2] ? _GEN_1121 : _GEN_1120)
-                   : _GEN_1113[2] ? _GEN_1119 : _GEN_1118,
-         _GEN_1100[5]
-           ? (_GEN_1100[4]
-                ? (_GEN_1100[3]
-                     ? (_GEN_1100[2] ? _GEN_1111 : _GEN_1112)
-                     : {_GEN_1100[2] ? _GEN_1109 : _GEN_1110, _GEN_1100[0]})
-                : _GEN_1100[3]
-                    ? (_GEN_1100[2] ? _GEN_1107 : _GEN_1108)
-                    : _GEN_1100[2] ? _GEN_1105 : _GEN_1106)
-           : _GEN_1100[4]
-               ? (_GEN_1100[3]
-                    ? (_GEN_1100[2] ? _GEN_1112 : _GEN_1111)
-                    : {_GEN_1100[2] ? _GEN_1110 : _GEN_1109, _GEN_1100[0]})
-               : _GEN_1100[3]
-                   ? (_GEN_1100[2] ? _GEN_1108 : _GEN_1107)
-                   : _GEN_1100[2] ? _GEN_1106 : _GEN_1105,
-         _GEN_1087[5]
-           ? (_GEN_1087[4]
-                ? (_GEN_1087[3]
-                     ? (_GEN_1087[2] ? _GEN_1098 : _GEN_1099)
-                     : {_GEN_1087[2] ? _GEN_1096 : _GEN_1097, _GEN_1087[0]})
-                : _GEN_1087[3]
-                    ? (_GEN_1087[2] ? _GEN_1094 : _GEN_1095)
-                    : _GEN_1087[2] ? _GEN_1092 : _GEN_1093)
-           : _GEN_1087[4]
-               ? (_GEN_1087[3]
-                    ? (_GEN_1087[2] ? _GEN_1099 : _GEN_1098)
-                    : {_GEN_1087[2] ? _GEN_1097 : _GEN_1096, _GEN_1087[0]})
-               : _GEN_1087[3]
-                   ? (_GEN_1087[2] ? _GEN_1095 : _GEN_1094)
-                   : _GEN_1087[2] ? _GEN_1093 : _GEN_1092,
-         _GEN_1074[5]
-           ? (_GEN_1074[4]
-                ? (_GEN_1074[3]
-                     ? (_GEN_1074[2] ? _GEN_1085 : _GEN_1086)
-                     : {_GEN_1074[2] ? _GEN_1083 : _GEN_1084, _GEN_1074[0]})
-                : _GEN_1074[3]
-                    ? (_GEN_1074[2] ? _GEN_1081 : _GEN_1082)
-                    : _GEN_1074[2] ? _GEN_1079 : _GEN_1080)
-           : _GEN_1074[4]
-               ? (_GEN_1074[3]
-                    ? (_GEN_1074[2] ? _GEN_1086 : _GEN_1085)
-                    : {_GEN_1074[2] ? _GEN_1084 : _GEN_1083, _GEN_1074[0]})
-               : _GEN_1074[3]
-                   ? (_GEN_1074[2] ? _GEN_1082 : _GEN_1081)
-                   : _GEN_1074[2] ? _GEN_1080 : _GEN_1079}
+  wire [11:0]  _GEN_3702 =
+    _GEN_3426
+      ? {_GEN_1115[5]
+           ? (_GEN_1115[4]
+                ? (_GEN_1115[3]
+                     ? (_GEN_1115[2] ? _GEN_1126 : _GEN_1127)
+                     : {_GEN_1115[2] ? _GEN_1124 : _GEN_1125, _GEN_1115[0]})
+                : _GEN_1115[3]
+                    ? (_GEN_1115[2] ? _GEN_1122 : _GEN_1123)
+                    : _GEN_1115[2] ? _GEN_1120 : _GEN_1121)
+           : _GEN_1115[4]
+               ? (_GEN_1115[3]
+                    ? (_GEN_1115[2] ? _GEN_1127 : _GEN_1126)
+                    : {_GEN_1115[2] ? _GEN_1125 : _GEN_1124, _GEN_1115[0]})
+               : _GEN_1115[3]
+                   ? (_GEN_1115[2] ? _GEN_1123 : _GEN_1122)
+                   : _GEN_1115[2] ? _GEN_1121 : _GEN_1120,
+         _GEN_1102[5]
+           ? (_GEN_1102[4]
+                ? (_GEN_1102[3]
+                     ? (_GEN_1102[2] ? _GEN_1113 : _GEN_1114)
+                     : {_GEN_1102[2] ? _GEN_1111 : _GEN_1112, _GEN_1102[0]})
+                : _GEN_1102[3]
+                    ? (_GEN_1102[2] ? _GEN_1109 : _GEN_1110)
+                    : _GEN_1102[2] ? _GEN_1107 : _GEN_1108)
+           : _GEN_1102[4]
+               ? (_GEN_1102[3]
+                    ? (_GEN_1102[2] ? _GEN_1114 : _GEN_1113)
+                    : {_GEN_1102[2] ? _GEN_1112 : _GEN_1111, _GEN_1102[0]})
+               : _GEN_1102[3]
+                   ? (_GEN_1102[2] ? _GEN_1110 : _GEN_1109)
+                   : _GEN_1102[2] ? _GEN_1108 : _GEN_1107,
+         _GEN_1089[5]
+           ? (_GEN_1089[4]
+                ? (_GEN_1089[3]
+                     ? (_GEN_1089[2] ? _GEN_1100 : _GEN_1101)
+                     : {_GEN_1089[2] ? _GEN_1098 : _GEN_1099, _GEN_1089[0]})
+                : _GEN_1089[3]
+                    ? (_GEN_1089[2] ? _GEN_1096 : _GEN_1097)
+                    : _GEN_1089[2] ? _GEN_1094 : _GEN_1095)
+           : _GEN_1089[4]
+               ? (_GEN_1089[3]
+                    ? (_GEN_1089[2] ? _GEN_1101 : _GEN_1100)
+                    : {_GEN_1089[2] ? _GEN_1099 : _GEN_1098, _GEN_1089[0]})
+               : _GEN_1089[3]
+                   ? (_GEN_1089[2] ? _GEN_1097 : _GEN_1096)
+                   : _GEN_1089[2] ? _GEN_1095 : _GEN_1094,
+         _GEN_1076[5]
+           ? (_GEN_1076[4]
+                ? (_GEN_1076[3]
+                     ? (_GEN_1076[2] ? _GEN_1087 : _GEN_1088)
+                     : {_GEN_1076[2] ? _GEN_1085 : _GEN_1086, _GEN_1076[0]})
+                : _GEN_1076[3]
+                    ? (_GEN_1076[2] ? _GEN_1083 : _GEN_1084)
+                    : _GEN_1076[2] ? _GEN_1081 : _GEN_1082)
+           : _GEN_1076[4]
+               ? (_GEN_1076[3]
+                    ? (_GEN_1076[2] ? _GEN_1088 : _GEN_1087)
+                    : {_GEN_1076[2] ? _GEN_1086 : _GEN_1085, _GEN_1076[0]})
+               : _GEN_1076[3]
+                   ? (_GEN_1076[2] ? _GEN_1084 : _GEN_1083)
+                   : _GEN_1076[2] ? _GEN_1082 : _GEN_1081}
       : {lanes_sroa_536_0_r4[2]
            ? {1'h1, lanes_sroa_536_0_r4[1:0]}
            : {1'h0, lanes_sroa_536_0_r4[1:0]},
-         _GEN_1152[5]
-           ? (_GEN_1152[4]
-                ? (_GEN_1152[3]
-                     ? (_GEN_1152[2] ? _GEN_1163 : _GEN_1164)
-                     : {_GEN_1152[2] ? _GEN_1161 : _GEN_1162, _GEN_1152[0]})
-                : _GEN_1152[3]
-                    ? (_GEN_1152[2] ? _GEN_1159 : _GEN_1160)
-                    : _GEN_1152[2] ? _GEN_1157 : _GEN_1158)
-           : _GEN_1152[4]
-               ? (_GEN_1152[3]
-                    ? (_GEN_1152[2] ? _GEN_1164 : _GEN_1163)
-                    : {_GEN_1152[2] ? _GEN_1162 : _GEN_1161, _GEN_1152[0]})
-               : _GEN_1152[3]
-                   ? (_GEN_1152[2] ? _GEN_1160 : _GEN_1159)
-                   : _GEN_1152[2] ? _GEN_1158 : _GEN_1157,
-         _GEN_1139[5]
-           ? (_GEN_1139[4]
-                ? (_GEN_1139[3]
-                     ? (_GEN_1139[2] ? _GEN_1150 : _GEN_1151)
-                     : {_GEN_1139[2] ? _GEN_1148 : _GEN_1149, _GEN_1139[0]})
-                : _GEN_1139[3]
-                    ? (_GEN_1139[2] ? _GEN_1146 : _GEN_1147)
-                    : _GEN_1139[2] ? _GEN_1144 : _GEN_1145)
-           : _GEN_1139[4]
-               ? (_GEN_1139[3]
-                    ? (_GEN_1139[2] ? _GEN_1151 : _GEN_1150)
-                    : {_GEN_1139[2] ? _GEN_1149 : _GEN_1148, _GEN_1139[0]})
-               : _GEN_1139[3]
-                   ? (_GEN_1139[2] ? _GEN_1147 : _GEN_1146)
-                   : _GEN_1139[2] ? _GEN_1145 : _GEN_1144,
-         _GEN_1126[5]
-           ? (_GEN_1126[4]
-                ? (_GEN_1126[3]
-                     ? (_GEN_1126[2] ? _GEN_1137 : _GEN_1138)
-                     : {_GEN_1126[2] ? _GEN_1135 : _GEN_1136, _GEN_1126[0]})
-                : _GEN_1126[3]
-                    ? (_GEN_1126[2] ? _GEN_1133 : _GEN_1134)
-                    : _GEN_1126[2] ? _GEN_1131 : _GEN_1132)
-           : _GEN_1126[4]
-               ? (_GEN_1126[3]
-                    ? (_GEN_1126[2] ? _GEN_1138 : _GEN_1137)
-                    : {_GEN_1126[2] ? _GEN_1136 : _GEN_1135, _GEN_1126[0]})
-               : _GEN_1126[3]
-                   ? (_GEN_1126[2] ? _GEN_1134 : _GEN_1133)
-                   : _GEN_1126[2] ? _GEN_1132 : _GEN_1131};
-  wire [5:0]   _GEN_3701 = _GEN_3426 ? _GEN_3700[11:6] : _GEN_3700[5:0];
-  wire         _GEN_3702 = cmp_i576_2661667_r4s1 & ~(_GEN_3112[1]);
-  wire         _GEN_3703 = cmp_i576_3669_r4s1 & ~(_GEN_3121[1]);
-  wire [11:0]  _GEN_3704 =
-    _GEN_3314
-      ? {_GEN_1205[5]
-           ? (_GEN_1205[4]
-                ? (_GEN_1205[3]
-                     ? (_GEN_1205[2] ? _GEN_1216 : _GEN_1217)
-                     : {_GEN_1205[2] ? _GEN_1214 : _GEN_1215, _GEN_1205[0]})
-                : _GEN_1205[3]
-                    ? (_GEN_1205[2] ? _GEN_1212 : _GEN_1213)
-                    : _GEN_1205[2] ? _GEN_1210 : _GEN_1211)
-           : _GEN_1205[4]
-               ? (_GEN_1205[3]
-                    ? (_GEN_1205[2] ? _GEN_1217 : _GEN_1216)
-                    : {_GEN_1205[2] ? _GEN_1215 : _GEN_1214, _GEN_1205[0]})
-               : _GEN_1205[3]
-                   ? (_GEN_1205[2] ? _GEN_1213 : _GEN_1212)
-                   : _GEN_1205[2] ? _GEN_1211 : _GEN_1210,
-         _GEN_1192[5]
-           ? (_GEN_1192[4]
-                ? (_GEN_1192[3]
-                     ? (_GEN_1192[2] ? _GEN_1203 : _GEN_1204)
-                     : {_GEN_1192[2] ? _GEN_1201 : _GEN_1202, _GEN_1192[0]})
-                : _GEN_1192[3]
-                    ? (_GEN_1192[2] ? _GEN_1199 : _GEN_1200)
-                    : _GEN_1192[2] ? _GEN_1197 : _GEN_1198)
-           : _GEN_1192[4]
-               ? (_GEN_1192[3]
-                    ? (_GEN_1192[2] ? _GEN_1204 : _GEN_1203)
-                    : {_GEN_1192[2] ? _GEN_1202 : _GEN_1201, _GEN_1192[0]})
-               : _GEN_1192[3]
-                   ? (_GEN_1192[2] ? _GEN_1200 : _GEN_1199)
-                   : _GEN_1192[2] ? _GEN_1198 : _GEN_1197,
-         _GEN_1179[5]
-           ? (_GEN_1179[4]
-                ? (_GEN_1179[3]
-                     ? (_GEN_1179[2] ? _GEN_1190 : _GEN_1191)
-                     : {_GEN_1179[2] ? _GEN_1188 : _GEN_1189, _GEN_1179[0]})
-                : _GEN_1179[3]
-                    ? (_GEN_1179[2] ? _GEN_1186 : _GEN_1187)
-                    : _GEN_1179[2] ? _GEN_1184 : _GEN_1185)
-           : _GEN_1179[4]
-               ? (_GEN_1179[3]
-                    ? (_GEN_1179[2] ? _GEN_1191 : _GEN_1190)
-                    : {_GEN_1179[2] ? _GEN_1189 : _GEN_1188, _GEN_1179[0]})
-               : _GEN_1179[3]
-                   ? (_GEN_1179[2] ? _GEN_1187 : _GEN_1186)
-                   : _GEN_1179[2] ? _GEN_1185 : _GEN_1184,
-         _GEN_1166[5]
-           ? (_GEN_1166[4]
-                ? (_GEN_1166[3]
-                     ? (_GEN_1166[2] ? _GEN_1177 : _GEN_1178)
-                     : {_GEN_1166[2] ? _GEN_1175 : _GEN_1176, _GEN_1166[0]})
-                : _GEN_1166[3]
-                    ? (_GEN_1166[2] ? _GEN_1173 : _GEN_1174)
-                    : _GEN_1166[2] ? _GEN_1171 : _GEN_1172)
-           : _GEN_1166[4]
-               ? (_GEN_1166[3]
-                    ? (_GEN_1166[2] ? _GEN_1178 : _GEN_1177)
-                    : {_GEN_1166[2] ? _GEN_1176 : _GEN_1175, _GEN_1166[0]})
-               : _GEN_1166[3]
-                   ? (_GEN_1166[2] ? _GEN_1174 : _GEN_1173)
-                   : _GEN_1166[2] ? _GEN_1172 : _GEN_1171}
+         _GEN_1154[5]
+           ? (_GEN_1154[4]
+                ? (_GEN_1154[3]
+                     ? (_GEN_1154[2] ? _GEN_1165 : _GEN_1166)
+                     : {_GEN_1154[2] ? _GEN_1163 : _GEN_1164, _GEN_1154[0]})
+                : _GEN_1154[3]
+                    ? (_GEN_1154[2] ? _GEN_1161 : _GEN_1162)
+                    : _GEN_1154[2] ? _GEN_1159 : _GEN_1160)
+           : _GEN_1154[4]
+               ? (_GEN_1154[3]
+                    ? (_GEN_1154[2] ? _GEN_1166 : _GEN_1165)
+                    : {_GEN_1154[2] ? _GEN_1164 : _GEN_1163, _GEN_1154[0]})
+               : _GEN_1154[3]
+                   ? (_GEN_1154[2] ? _GEN_1162 : _GEN_1161)
+                   : _GEN_1154[2] ? _GEN_1160 : _GEN_1159,
+         _GEN_1141[5]
+           ? (_GEN_1141[4]
+                ? (_GEN_1141[3]
+                     ? (_GEN_1141[2] ? _GEN_1152 : _GEN_1153)
+                     : {_GEN_1141[2] ? _GEN_1150 : _GEN_1151, _GEN_1141[0]})
+                : _GEN_1141[3]
+                    ? (_GEN_1141[2] ? _GEN_1148 : _GEN_1149)
+                    : _GEN_1141[2] ? _GEN_1146 : _GEN_1147)
+           : _GEN_1141[4]
+               ? (_GEN_1141[3]
+                    ? (_GEN_1141[2] ? _GEN_1153 : _GEN_1152)
+                    : {_GEN_1141[2] ? _GEN_1151 : _GEN_1150, _GEN_1141[0]})
+               : _GEN_1141[3]
+                   ? (_GEN_1141[2] ? _GEN_1149 : _GEN_1148)
+                   : _GEN_1141[2] ? _GEN_1147 : _GEN_1146,
+         _GEN_1128[5]
+           ? (_GEN_1128[4]
+                ? (_GEN_1128[3]
+                     ? (_GEN_1128[2] ? _GEN_1139 : _GEN_1140)
+                     : {_GEN_1128[2] ? _GEN_1137 : _GEN_1138, _GEN_1128[0]})
+                : _GEN_1128[3]
+                    ? (_GEN_1128[2] ? _GEN_1135 : _GEN_1136)
+                    : _GEN_1128[2] ? _GEN_1133 : _GEN_1134)
+           : _GEN_1128[4]
+               ? (_GEN_1128[3]
+                    ? (_GEN_1128[2] ? _GEN_1140 : _GEN_1139)
+                    : {_GEN_1128[2] ? _GEN_1138 : _GEN_1137, _GEN_1128[0]})
+               : _GEN_1128[3]
+                   ? (_GEN_1128[2] ? _GEN_1136 : _GEN_1135)
+                   : _GEN_1128[2] ? _GEN_1134 : _GEN_1133};
+  wire [5:0]   _GEN_3703 = _GEN_3428 ? _GEN_3702[11:6] : _GEN_3702[5:0];
+  wire         _GEN_3704 = cmp_i576_2664670_r4s1 & ~(_GEN_3114[1]);
+  wire         _GEN_3705 = cmp_i576_3672_r4s1 & ~(_GEN_3123[1]);
+  wire [11:0]  _GEN_3706 =
+    _GEN_3316
+      ? {_GEN_1207[5]
+           ? (_GEN_1207[4]
+                ? (_GEN_1207[3]
+                     ? (_GEN_1207[2] ? _GEN_1218 : _GEN_1219)
+                     : {_GEN_1207[2] ? _GEN_1216 : _GEN_1217, _GEN_1207[0]})
+                : _GEN_1207[3]
+                    ? (_GEN_1207[2] ? _GEN_1214 : _GEN_1215)
+                    : _GEN_1207[2] ? _GEN_1212 : _GEN_1213)
+           : _GEN_1207[4]
+               ? (_GEN_1207[3]
+                    ? (_GEN_1207[2] ? _GEN_1219 : _GEN_1218)
+                    : {_GEN_1207[2] ? _GEN_1217 : _GEN_1216, _GEN_1207[0]})
+               : _GEN_1207[3]
+                   ? (_GEN_1207[2] ? _GEN_1215 : _GEN_1214)
+                   : _GEN_1207[2] ? _GEN_1213 : _GEN_1212,
+         _GEN_1194[5]
+           ? (_GEN_1194[4]
+                ? (_GEN_1194[3]
+                     ? (_GEN_1194[2] ? _GEN_1205 : _GEN_1206)
+                     : {_GEN_1194[2] ? _GEN_1203 : _GEN_1204, _GEN_1194[0]})
+                : _GEN_1194[3]
+                    ? (_GEN_1194[2] ? _GEN_1201 : _GEN_1202)
+                    : _GEN_1194[2] ? _GEN_1199 : _GEN_1200)
+           : _GEN_1194[4]
+               ? (_GEN_1194[3]
+                    ? (_GEN_1194[2] ? _GEN_1206 : _GEN_1205)
+                    : {_GEN_1194[2] ? _GEN_1204 : _GEN_1203, _GEN_1194[0]})
+               : _GEN_1194[3]
+                   ? (_GEN_1194[2] ? _GEN_1202 : _GEN_1201)
+                   : _GEN_1194[2] ? _GEN_1200 : _GEN_1199,
+         _GEN_1181[5]
+           ? (_GEN_1181[4]
+                ? (_GEN_1181[3]
+                     ? (_GEN_1181[2] ? _GEN_1192 : _GEN_1193)
+                     : {_GEN_1181[2] ? _GEN_1190 : _GEN_1191, _GEN_1181[0]})
+                : _GEN_1181[3]
+                    ? (_GEN_1181[2] ? _GEN_1188 : _GEN_1189)
+                    : _GEN_1181[2] ? _GEN_1186 : _GEN_1187)
+           : _GEN_1181[4]
+               ? (_GEN_1181[3]
+                    ? (_GEN_1181[2] ? _GEN_1193 : _GEN_1192)
+                    : {_GEN_1181[2] ? _GEN_1191 : _GEN_1190, _GEN_1181[0]})
+               : _GEN_1181[3]
+                   ? (_GEN_1181[2] ? _GEN_1189 : _GEN_1188)
+                   : _GEN_1181[2] ? _GEN_1187 : _GEN_1186,
+         _GEN_1168[5]
+           ? (_GEN_1168[4]
+                ? (_GEN_1168[3]
+                     ? (_GEN_1168[2] ? _GEN_1179 : _GEN_1180)
+                     : {_GEN_1168[2] ? _GEN_1177 : _GEN_1178, _GEN_1168[0]})
+                : _GEN_1168[3]
+                    ? (_GEN_1168[2] ? _GEN_1175 : _GEN_1176)
+                    : _GEN_1168[2] ? _GEN_1173 : _GEN_1174)
+           : _GEN_1168[4]
+               ? (_GEN_1168[3]
+                    ? (_GEN_1168[2] ? _GEN_1180 : _GEN_1179)
+                    : {_GEN_1168[2] ? _GEN_1178 : _GEN_1177, _GEN_1168[0]})
+               : _GEN_1168[3]
+                   ? (_GEN_1168[2] ? _GEN_1176 : _GEN_1175)
+                   : _GEN_1168[2] ? _GEN_1174 : _GEN_1173}
       : {lanes_sroa_338_0_r4[2]
            ? {1'h1, lanes_sroa_338_0_r4[1:0]}
            : {1'h0, lanes_sroa_338_0_r4[1:0]},
-         _GEN_1244[5]
-           ? (_GEN_1244[4]
-                ? (_GEN_1244[3]
-                     ? (_GEN_1244[2] ? _GEN_1255 : _GEN_1256)
-                     : {_GEN_1244[2] ? _GEN_1253 : _GEN_1254, _GEN_1244[0]})
-                : _GEN_1244[3]
-                    ? (_GEN_1244[2] ? _GEN_1251 : _GEN_1252)
-                    : _GEN_1244[2] ? _GEN_1249 : _GEN_1250)
-           : _GEN_1244[4]
-               ? (_GEN_1244[3]
-                    ? (_GEN_1244[2] ? _GEN_1256 : _GEN_1255)
-                    : {_GEN_1244[2] ? _GEN_1254 : _GEN_1253, _GEN_1244[0]})
-               : _GEN_1244[3]
-                   ? (_GEN_1244[2] ? _GEN_1252 : _GEN_1251)
-                   : _GEN_1244[2] ? _GEN_1250 : _GEN_1249,
-         _GEN_1231[5]
-           ? (_GEN_1231[4]
-                ? (_GEN_1231[3]
-                     ? (_GEN_1231[2] ? _GEN_1242 : _GEN_1243)
-                     : {_GEN_1231[2] ? _GEN_1240 : _GEN_1241, _GEN_1231[0]})
-                : _GEN_1231[3]
-                    ? (_GEN_1231[2] ? _GEN_1238 : _GEN_1239)
-                    : _GEN_1231[2] ? _GEN_1236 : _GEN_1237)
-           : _GEN_1231[4]
-               ? (_GEN_1231[3]
-                    ? (_GEN_1231[2] ? _GEN_1243 : _GEN_1242)
-                    : {_GEN_1231[2] ? _GEN_1241 : _GEN_1240, _GEN_1231[0]})
-               : _GEN_1231[3]
-                   ? (_GEN_1231[2] ? _GEN_1239 : _GEN_1238)
-                   : _GEN_1231[2] ? _GEN_1237 : _GEN_1236,
-         _GEN_1218[5]
-           ? (_GEN_1218[4]
-                ? (_GEN_1218[3]
-                     ? (_GEN_1218[2] ? _GEN_1229 : _GEN_1230)
-                     : {_GEN_1218[2] ? _GEN_1227 : _GEN_1228, _GEN_1218[0]})
-                : _GEN_1218[3]
-                    ? (_GEN_1218[2] ? _GEN_1225 : _GEN_1226)
-                    : _GEN_1218[2] ? _GEN_1223 : _GEN_1224)
-           : _GEN_1218[4]
-               ? (_GEN_1218[3]
-                    ? (_GEN_1218[2] ? _GEN_1230 : _GEN_1229)
-                    : {_GEN_1218[2] ? _GEN_1228 : _GEN_1227, _GEN_1218[0]})
-               : _GEN_1218[3]
-                   ? (_GEN_1218[2] ? _GEN_1226 : _GEN_1225)
-                   : _GEN_1218[2] ? _GEN_1224 : _GEN_1223};
-  wire [5:0]   _GEN_3705 = _GEN_3316 ? _GEN_3704[11:6] : _GEN_3704[5:0];
-  wire [63:0]  _GEN_3706 =
-    lanes_sroa_326354_0_r4 >> {58'h0, lanes_sroa_329_0_r4[2], 5'h0}
-    >> {59'h0, lanes_sroa_329_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_329_0_r4[0], 3'h0};
-  wire         _GEN_3707 = cmp_i576_2661667_r4s1 & ~(_GEN_3109[1]);
+         _GEN_1246[5]
+           ? (_GEN_1246[4]
+                ? (_GEN_1246[3]
+                     ? (_GEN_1246[2] ? _GEN_1257 : _GEN_1258)
+                     : {_GEN_1246[2] ? _GEN_1255 : _GEN_1256, _GEN_1246[0]})
+                : _GEN_1246[3]
+                    ? (_GEN_1246[2] ? _GEN_1253 : _GEN_1254)
+                    : _GEN_1246[2] ? _GEN_1251 : _GEN_1252)
+           : _GEN_1246[4]
+               ? (_GEN_1246[3]
+                    ? (_GEN_1246[2] ? _GEN_1258 : _GEN_1257)
+                    : {_GEN_1246[2] ? _GEN_1256 : _GEN_1255, _GEN_1246[0]})
+               : _GEN_1246[3]
+                   ? (_GEN_1246[2] ? _GEN_1254 : _GEN_1253)
+                   : _GEN_1246[2] ? _GEN_1252 : _GEN_1251,
+         _GEN_1233[5]
+           ? (_GEN_1233[4]
+                ? (_GEN_1233[3]
+                     ? (_GEN_1233[2] ? _GEN_1244 : _GEN_1245)
+                     : {_GEN_1233[2] ? _GEN_1242 : _GEN_1243, _GEN_1233[0]})
+                : _GEN_1233[3]
+                    ? (_GEN_1233[2] ? _GEN_1240 : _GEN_1241)
+                    : _GEN_1233[2] ? _GEN_1238 : _GEN_1239)
+           : _GEN_1233[4]
+               ? (_GEN_1233[3]
+                    ? (_GEN_1233[2] ? _GEN_1245 : _GEN_1244)
+                    : {_GEN_1233[2] ? _GEN_1243 : _GEN_1242, _GEN_1233[0]})
+               : _GEN_1233[3]
+                   ? (_GEN_1233[2] ? _GEN_1241 : _GEN_1240)
+                   : _GEN_1233[2] ? _GEN_1239 : _GEN_1238,
+         _GEN_1220[5]
+           ? (_GEN_1220[4]
+                ? (_GEN_1220[3]
+                     ? (_GEN_1220[2] ? _GEN_1231 : _GEN_1232)
+                     : {_GEN_1220[2] ? _GEN_1229 : _GEN_1230, _GEN_1220[0]})
+                : _GEN_1220[3]
+                    ? (_GEN_1220[2] ? _GEN_1227 : _GEN_1228)
+                    : _GEN_1220[2] ? _GEN_1225 : _GEN_1226)
+           : _GEN_1220[4]
+               ? (_GEN_1220[3]
+                    ? (_GEN_1220[2] ? _GEN_1232 : _GEN_1231)
+                    : {_GEN_1220[2] ? _GEN_1230 : _GEN_1229, _GEN_1220[0]})
+               : _GEN_1220[3]
+                   ? (_GEN_1220[2] ? _GEN_1228 : _GEN_1227)
+                   : _GEN_1220[2] ? _GEN_1226 : _GEN_1225};
+  wire [5:0]   _GEN_3707 = _GEN_3318 ? _GEN_3706[11:6] : _GEN_3706[5:0];
   wire [63:0]  _GEN_3708 =
-    lanes_sroa_542414_0_r4 >> {58'h0, lanes_sroa_545_0_r4[2], 5'h0}
+    lanes_sroa_326357_0_r4 >> {58'h0, lanes_sroa_329_0_r4[2], 5'h0}
+    >> {59'h0, lanes_sroa_329_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_329_0_r4[0], 3'h0};
+  wire         _GEN_3709 = cmp_i576_2664670_r4s1 & ~(_GEN_3111[1]);
+  wire [63:0]  _GEN_3710 =
+    lanes_sroa_542417_0_r4 >> {58'h0, lanes_sroa_545_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_545_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_545_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3709 =
-    _GEN_3434
-      ? {_GEN_1297[5]
-           ? (_GEN_1297[4]
-                ? (_GEN_1297[3]
-                     ? (_GEN_1297[2] ? _GEN_1308 : _GEN_1309)
-                     : {_GEN_1297[2] ? _GEN_1306 : _GEN_1307, _GEN_1297[0]})
-                : _GEN_1297[3]
-                    ? (_GEN_1297[2] ? _GEN_1304 : _GEN_1305)
-                    : _GEN_1297[2] ? _GEN_1302 : _GEN_1303)
-           : _GEN_1297[4]
-               ? (_GEN_1297[3]
-                    ? (_GEN_1297[2] ? _GEN_1309 : _GEN_1308)
-                    : {_GEN_1297[2] ? _GEN_1307 : _GEN_1306, _GEN_1297[0]})
-               : _GEN_1297[3]
-                   ? (_GEN_1297[2] ? _GEN_1305 : _GEN_1304)
-                   : _GEN_1297[2] ? _GEN_1303 : _GEN_1302,
-         _GEN_1284[5]
-           ? (_GEN_1284[4]
-                ? (_GEN_1284[3]
-                     ? (_GEN_1284[2] ? _GEN_1295 : _GEN_1296)
-                     : {_GEN_1284[2] ? _GEN_1293 : _GEN_1294, _GEN_1284[0]})
-                : _GEN_1284[3]
-                    ? (_GEN_1284[2] ? _GEN_1291 : _GEN_1292)
-                    : _GEN_1284[2] ? _GEN_1289 : _GEN_1290)
-           : _GEN_1284[4]
-               ? (_GEN_1284[3]
-                    ? (_GEN_1284[2] ? _GEN_1296 : _GEN_1295)
-                    : {_GEN_1284[2] ? _GEN_1294 : _GEN_1293, _GEN_1284[0]})
-               : _GEN_1284[3]
-                   ? (_GEN_1284[2] ? _GEN_1292 : _GEN_1291)
-                   : _GEN_1284[2] ? _GEN_1290 : _GEN_1289,
-         _GEN_1271[5]
-           ? (_GEN_1271[4]
-                ? (_GEN_1271[3]
-                     ? (_GEN_1271[2] ? _GEN_1282 : _GEN_1283)
-                     : {_GEN_1271[2] ? _GEN_1280 : _GEN_1281, _GEN_1271[0]})
-                : _GEN_1271[3]
-                    ? (_GEN_1271[2] ? _GEN_1278 : _GEN_1279)
-                    : _GEN_1271[2] ? _GEN_1276 : _GEN_1277)
-           : _GEN_1271[4]
-               ? (_GEN_1271[3]
-                    ? (_GEN_1271[2] ? _GEN_1283 : _GEN_1282)
-                    : {_GEN_1271[2] ? _GEN_1281 : _GEN_1280, _GEN_1271[0]})
-               : _GEN_1271[3]
-                   ? (_GEN_1271[2] ? _GEN_1279 : _GEN_1278)
-                   : _GEN_1271[2] ? _GEN_1277 : _GEN_1276,
-         _GEN_1258[5]
-           ? (_GEN_1258[4]
-                ? (_GEN_1258[3]
-                     ? (_GEN_1258[2] ? _GEN_1269 : _GEN_1270)
-                     : {_GEN_1258[2] ? _GEN_1267 : _GEN_1268, _GEN_1258[0]})
-                : _GEN_1258[3]
-                    ? (_GEN_1258[2] ? _GEN_1265 : _GEN_1266)
-                    : _GEN_1258[2] ? _GEN_1263 : _GEN_1264)
-           : _GEN_1258[4]
-               ? (_GEN_1258[3]
-                    ? (_GEN_1258[2] ? _GEN_1270 : _GEN_1269)
-                    : {_GEN_1258[2] ? _GEN_1268 : _GEN_1267, _GEN_1258[0]})
-               : _GEN_1258[3]
-                   ? (_GEN_1258[2] ? _GEN_1266 : _GEN_1265)
-                   : _GEN_1258[2] ? _GEN_1264 : _GEN_1263}
+  wire [11:0]  _GEN_3711 =
+    _GEN_3436
+      ? {_GEN_1299[5]
+           ? (_GEN_1299[4]
+                ? (_GEN_1299[3]
+                     ? (_GEN_1299[2] ? _GEN_1310 : _GEN_1311)
+                     : {_GEN_1299[2] ? _GEN_1308 : _GEN_1309, _GEN_1299[0]})
+                : _GEN_1299[3]
+                    ? (_GEN_1299[2] ? _GEN_1306 : _GEN_1307)
+                    : _GEN_1299[2] ? _GEN_1304 : _GEN_1305)
+           : _GEN_1299[4]
+               ? (_GEN_1299[3]
+                    ? (_GEN_1299[2] ? _GEN_1311 : _GEN_1310)
+                    : {_GEN_1299[2] ? _GEN_1309 : _GEN_1308, _GEN_1299[0]})
+               : _GEN_1299[3]
+                   ? (_GEN_1299[2] ? _GEN_1307 : _GEN_1306)
+                   : _GEN_1299[2] ? _GEN_1305 : _GEN_1304,
+         _GEN_1286[5]
+           ? (_GEN_1286[4]
+                ? (_GEN_1286[3]
+                     ? (_GEN_1286[2] ? _GEN_1297 : _GEN_1298)
+                     : {_GEN_1286[2] ? _GEN_1295 : _GEN_1296, _GEN_1286[0]})
+                : _GEN_1286[3]
+                    ? (_GEN_1286[2] ? _GEN_1293 : _GEN_1294)
+                    : _GEN_1286[2] ? _GEN_1291 : _GEN_1292)
+           : _GEN_1286[4]
+               ? (_GEN_1286[3]
+                    ? (_GEN_1286[2] ? _GEN_1298 : _GEN_1297)
+                    : {_GEN_1286[2] ? _GEN_1296 : _GEN_1295, _GEN_1286[0]})
+               : _GEN_1286[3]
+                   ? (_GEN_1286[2] ? _GEN_1294 : _GEN_1293)
+                   : _GEN_1286[2] ? _GEN_1292 : _GEN_1291,
+         _GEN_1273[5]
+           ? (_GEN_1273[4]
+                ? (_GEN_1273[3]
+                     ? (_GEN_1273[2] ? _GEN_1284 : _GEN_1285)
+                     : {_GEN_1273[2] ? _GEN_1282 : _GEN_1283, _GEN_1273[0]})
+                : _GEN_1273[3]
+                    ? (_GEN_1273[2] ? _GEN_1280 : _GEN_1281)
+                    : _GEN_1273[2] ? _GEN_1278 : _GEN_1279)
+           : _GEN_1273[4]
+               ? (_GEN_1273[3]
+                    ? (_GEN_1273[2] ? _GEN_1285 : _GEN_1284)
+                    : {_GEN_1273[2] ? _GEN_1283 : _GEN_1282, _GEN_1273[0]})
+               : _GEN_1273[3]
+                   ? (_GEN_1273[2] ? _GEN_1281 : _GEN_1280)
+                   : _GEN_1273[2] ? _GEN_1279 : _GEN_1278,
+         _GEN_1260[5]
+           ? (_GEN_1260[4]
+                ? (_GEN_1260[3]
+                     ? (_GEN_1260[2] ? _GEN_1271 : _GEN_1272)
+                     : {_GEN_1260[2] ? _GEN_1269 : _GEN_1270, _GEN_1260[0]})
+                : _GEN_1260[3]
+                    ? (_GEN_1260[2] ? _GEN_1267 : _GEN_1268)
+                    : _GEN_1260[2] ? _GEN_1265 : _GEN_1266)
+           : _GEN_1260[4]
+               ? (_GEN_1260[3]
+                    ? (_GEN_1260[2] ? _GEN_1272 : _GEN_1271)
+                    : {_GEN_1260[2] ? _GEN_1270 : _GEN_1269, _GEN_1260[0]})
+               : _GEN_1260[3]
+                   ? (_GEN_1260[2] ? _GEN_1268 : _GEN_1267)
+                   : _GEN_1260[2] ? _GEN_1266 : _GEN_1265}
       : {lanes_sroa_554_0_r4[2]
            ? {1'h1, lanes_sroa_554_0_r4[1:0]}
            : {1'h0, lanes_sroa_554_0_r4[1:0]},
-         _GEN_1336[5]
-           ? (_GEN_1336[4]
-                ? (_GEN_1336[3]
-                     ? (_GEN_1336[2] ? _GEN_1347 : _GEN_1348)
-                     : {_GEN_1336[2] ? _GEN_1345 : _GEN_1346, _GEN_1336[0]})
-                : _GEN_1336[3]
-                    ? (_GEN_1336[2] ? _GEN_1343 : _GEN_1344)
-                    : _GEN_1336[2] ? _GEN_1341 : _GEN_1342)
-           : _GEN_1336[4]
-               ? (_GEN_1336[3]
-                    ? (_GEN_1336[2] ? _GEN_1348 : _GEN_1347)
-                    : {_GEN_1336[2] ? _GEN_1346 : _GEN_1345, _GEN_1336[0]})
-               : _GEN_1336[3]
-                   ? (_GEN_1336[2] ? _GEN_1344 : _GEN_1343)
-                   : _GEN_1336[2] ? _GEN_1342 : _GEN_1341,
-         _GEN_1323[5]
-           ? (_GEN_1323[4]
-                ? (_GEN_1323[3]
-                     ? (_GEN_1323[2] ? _GEN_1334 : _GEN_1335)
-                     : {_GEN_1323[2] ? _GEN_1332 : _GEN_1333, _GEN_1323[0]})
-                : _GEN_1323[3]
-                    ? (_GEN_1323[2] ? _GEN_1330 : _GEN_1331)
-                    : _GEN_1323[2] ? _GEN_1328 : _GEN_1329)
-           : _GEN_1323[4]
-               ? (_GEN_1323[3]
-                    ? (_GEN_1323[2] ? _GEN_1335 : _GEN_1334)
-                    : {_GEN_1323[2] ? _GEN_1333 : _GEN_1332, _GEN_1323[0]})
-               : _GEN_1323[3]
-                   ? (_GEN_1323[2] ? _GEN_1331 : _GEN_1330)
-                   : _GEN_1323[2] ? _GEN_1329 : _GEN_1328,
-         _GEN_1310[5]
-           ? (_GEN_1310[4]
-                ? (_GEN_1310[3]
-                     ? (_GEN_1310[2] ? _GEN_1321 : _GEN_1322)
-                     : {_GEN_1310[2] ? _GEN_1319 : _GEN_1320, _GEN_1310[0]})
-                : _GEN_1310[3]
-                    ? (_GEN_1310[2] ? _GEN_1317 : _GEN_1318)
-                    : _GEN_1310[2] ? _GEN_1315 : _GEN_1316)
-           : _GEN_1310[4]
-               ? (_GEN_1310[3]
-                    ? (_GEN_1310[2] ? _GEN_1322 : _GEN_1321)
-                    : {_GEN_1310[2] ? _GEN_1320 : _GEN_1319, _GEN_1310[0]})
-               : _GEN_1310[3]
-                   ? (_GEN_1310[2] ? _GEN_1318 : _GEN_1317)
-                   : _GEN_1310[2] ? _GEN_1316 : _GEN_1315};
-  wire [5:0]   _GEN_3710 = _GEN_3436 ? _GEN_3709[11:6] : _GEN_3709[5:0];
-  wire [11:0]  _GEN_3711 =
-    _GEN_3304
-      ? {_GEN_1389[5]
-           ? (_GEN_1389[4]
-                ? (_GEN_1389[3]
-                     ? (_GEN_1389[2] ? _GEN_1400 : _GEN_1401)
-                     : {_GEN_1389[2] ? _GEN_1398 : _GEN_1399, _GEN_1389[0]})
-                : _GEN_1389[3]
-                    ? (_GEN_1389[2] ? _GEN_1396 : _GEN_1397)
-                    : _GEN_1389[2] ? _GEN_1394 : _GEN_1395)
-           : _GEN_1389[4]
-               ? (_GEN_1389[3]
-                    ? (_GEN_1389[2] ? _GEN_1401 : _GEN_1400)
-                    : {_GEN_1389[2] ? _GEN_1399 : _GEN_1398, _GEN_1389[0]})
-               : _GEN_1389[3]
-                   ? (_GEN_1389[2] ? _GEN_1397 : _GEN_1396)
-                   : _GEN_1389[2] ? _GEN_1395 : _GEN_1394,
-         _GEN_1376[5]
-           ? (_GEN_1376[4]
-                ? (_GEN_1376[3]
-                     ? (_GEN_1376[2] ? _GEN_1387 : _GEN_1388)
-                     : {_GEN_1376[2] ? _GEN_1385 : _GEN_1386, _GEN_1376[0]})
-                : _GEN_1376[3]
-                    ? (_GEN_1376[2] ? _GEN_1383 : _GEN_1384)
-                    : _GEN_1376[2] ? _GEN_1381 : _GEN_1382)
-           : _GEN_1376[4]
-               ? (_GEN_1376[3]
-                    ? (_GEN_1376[2] ? _GEN_1388 : _GEN_1387)
-                    : {_GEN_1376[2] ? _GEN_1386 : _GEN_1385, _GEN_1376[0]})
-               : _GEN_1376[3]
-                   ? (_GEN_1376[2] ? _GEN_1384 : _GEN_1383)
-                   : _GEN_1376[2] ? _GEN_1382 : _GEN_1381,
-         _GEN_1363[5]
-           ? (_GEN_1363[4]
-                ? (_GEN_1363[3]
-                     ? (_GEN_1363[2] ? _GEN_1374 : _GEN_1375)
-                     : {_GEN_1363[2] ? _GEN_1372 : _GEN_1373, _GEN_1363[0]})
-                : _GEN_1363[3]
-                    ? (_GEN_1363[2] ? _GEN_1370 : _GEN_1371)
-                    : _GEN_1363[2] ? _GEN_1368 : _GEN_1369)
-           : _GEN_1363[4]
-               ? (_GEN_1363[3]
-                    ? (_GEN_1363[2] ? _GEN_1375 : _GEN_1374)
-                    : {_GEN_1363[2] ? _GEN_1373 : _GEN_1372, _GEN_1363[0]})
-               : _GEN_1363[3]
-                   ? (_GEN_1363[2] ? _GEN_1371 : _GEN_1370)
-                   : _GEN_1363[2] ? _GEN_1369 : _GEN_1368,
-         _GEN_1350[5]
-           ? (_GEN_1350[4]
-                ? (_GEN_1350[3]
-                     ? (_GEN_1350[2] ? _GEN_1361 : _GEN_1362)
-                     : {_GEN_1350[2] ? _GEN_1359 : _GEN_1360, _GEN_1350[0]})
-                : _GEN_1350[3]
-                    ? (_GEN_1350[2] ? _GEN_1357 : _GEN_1358)
-                    : _GEN_1350[2] ? _GEN_1355 : _GEN_1356)
-           : _GEN_1350[4]
-               ? (_GEN_1350[3]
-                    ? (_GEN_1350[2] ? _GEN_1362 : _GEN_1361)
-                    : {_GEN_1350[2] ? _GEN_1360 : _GEN_1359, _GEN_1350[0]})
-               : _GEN_1350[3]
-                   ? (_GEN_1350[2] ? _GEN_1358 : _GEN_1357)
-                   : _GEN_1350[2] ? _GEN_1356 : _GEN_1355}
+         _GEN_1338[5]
+           ? (_GEN_1338[4]
+                ? (_GEN_1338[3]
+                     ? (_GEN_1338[2] ? _GEN_1349 : _GEN_1350)
+                     : {_GEN_1338[2] ? _GEN_1347 : _GEN_1348, _GEN_1338[0]})
+                : _GEN_1338[3]
+                    ? (_GEN_1338[2] ? _GEN_1345 : _GEN_1346)
+                    : _GEN_1338[2] ? _GEN_1343 : _GEN_1344)
+           : _GEN_1338[4]
+               ? (_GEN_1338[3]
+                    ? (_GEN_1338[2] ? _GEN_1350 : _GEN_1349)
+                    : {_GEN_1338[2] ? _GEN_1348 : _GEN_1347, _GEN_1338[0]})
+               : _GEN_1338[3]
+                   ? (_GEN_1338[2] ? _GEN_1346 : _GEN_1345)
+                   : _GEN_1338[2] ? _GEN_1344 : _GEN_1343,
+         _GEN_1325[5]
+           ? (_GEN_1325[4]
+                ? (_GEN_1325[3]
+                     ? (_GEN_1325[2] ? _GEN_1336 : _GEN_1337)
+                     : {_GEN_1325[2] ? _GEN_1334 : _GEN_1335, _GEN_1325[0]})
+                : _GEN_1325[3]
+                    ? (_GEN_1325[2] ? _GEN_1332 : _GEN_1333)
+                    : _GEN_1325[2] ? _GEN_1330 : _GEN_1331)
+           : _GEN_1325[4]
+               ? (_GEN_1325[3]
+                    ? (_GEN_1325[2] ? _GEN_1337 : _GEN_1336)
+                    : {_GEN_1325[2] ? _GEN_1335 : _GEN_1334, _GEN_1325[0]})
+               : _GEN_1325[3]
+                   ? (_GEN_1325[2] ? _GEN_1333 : _GEN_1332)
+                   : _GEN_1325[2] ? _GEN_1331 : _GEN_1330,
+         _GEN_1312[5]
+           ? (_GEN_1312[4]
+                ? (_GEN_1312[3]
+                     ? (_GEN_1312[2] ? _GEN_1323 : _GEN_1324)
+                     : {_GEN_1312[2] ? _GEN_1321 : _GEN_1322, _GEN_1312[0]})
+                : _GEN_1312[3]
+                    ? (_GEN_1312[2] ? _GEN_1319 : _GEN_1320)
+                    : _GEN_1312[2] ? _GEN_1317 : _GEN_1318)
+           : _GEN_1312[4]
+               ? (_GEN_1312[3]
+                    ? (_GEN_1312[2] ? _GEN_1324 : _GEN_1323)
+                    : {_GEN_1312[2] ? _GEN_1322 : _GEN_1321, _GEN_1312[0]})
+               : _GEN_1312[3]
+                   ? (_GEN_1312[2] ? _GEN_1320 : _GEN_1319)
+                   : _GEN_1312[2] ? _GEN_1318 : _GEN_1317};
+  wire [5:0]   _GEN_3712 = _GEN_3438 ? _GEN_3711[11:6] : _GEN_3711[5:0];
+  wire [11:0]  _GEN_3713 =
+    _GEN_3306
+      ? {_GEN_1391[5]
+           ? (_GEN_1391[4]
+                ? (_GEN_1391[3]
+                     ? (_GEN_1391[2] ? _GEN_1402 : _GEN_1403)
+                     : {_GEN_1391[2] ? _GEN_1400 : _GEN_1401, _GEN_1391[0]})
+                : _GEN_1391[3]
+                    ? (_GEN_1391[2] ? _GEN_1398 : _GEN_1399)
+                    : _GEN_1391[2] ? _GEN_1396 : _GEN_1397)
+           : _GEN_1391[4]
+               ? (_GEN_1391[3]
+                    ? (_GEN_1391[2] ? _GEN_1403 : _GEN_1402)
+                    : {_GEN_1391[2] ? _GEN_1401 : _GEN_1400, _GEN_1391[0]})
+               : _GEN_1391[3]
+                   ? (_GEN_1391[2] ? _GEN_1399 : _GEN_1398)
+                   : _GEN_1391[2] ? _GEN_1397 : _GEN_1396,
+         _GEN_1378[5]
+           ? (_GEN_1378[4]
+                ? (_GEN_1378[3]
+                     ? (_GEN_1378[2] ? _GEN_1389 : _GEN_1390)
+                     : {_GEN_1378[2] ? _GEN_1387 : _GEN_1388, _GEN_1378[0]})
+                : _GEN_1378[3]
+                    ? (_GEN_1378[2] ? _GEN_1385 : _GEN_1386)
+                    : _GEN_1378[2] ? _GEN_1383 : _GEN_1384)
+           : _GEN_1378[4]
+               ? (_GEN_1378[3]
+                    ? (_GEN_1378[2] ? _GEN_1390 : _GEN_1389)
+                    : {_GEN_1378[2] ? _GEN_1388 : _GEN_1387, _GEN_1378[0]})
+               : _GEN_1378[3]
+                   ? (_GEN_1378[2] ? _GEN_1386 : _GEN_1385)
+                   : _GEN_1378[2] ? _GEN_1384 : _GEN_1383,
+         _GEN_1365[5]
+           ? (_GEN_1365[4]
+                ? (_GEN_1365[3]
+                     ? (_GEN_1365[2] ? _GEN_1376 : _GEN_1377)
+                     : {_GEN_1365[2] ? _GEN_1374 : _GEN_1375, _GEN_1365[0]})
+                : _GEN_1365[3]
+                    ? (_GEN_1365[2] ? _GEN_1372 : _GEN_1373)
+                    : _GEN_1365[2] ? _GEN_1370 : _GEN_1371)
+           : _GEN_1365[4]
+               ? (_GEN_1365[3]
+                    ? (_GEN_1365[2] ? _GEN_1377 : _GEN_1376)
+                    : {_GEN_1365[2] ? _GEN_1375 : _GEN_1374, _GEN_1365[0]})
+               : _GEN_1365[3]
+                   ? (_GEN_1365[2] ? _GEN_1373 : _GEN_1372)
+                   : _GEN_1365[2] ? _GEN_1371 : _GEN_1370,
+         _GEN_1352[5]
+           ? (_GEN_1352[4]
+                ? (_GEN_1352[3]
+                     ? (_GEN_1352[2] ? _GEN_1363 : _GEN_1364)
+                     : {_GEN_1352[2] ? _GEN_1361 : _GEN_1362, _GEN_1352[0]})
+                : _GEN_1352[3]
+                    ? (_GEN_1352[2] ? _GEN_1359 : _GEN_1360)
+                    : _GEN_1352[2] ? _GEN_1357 : _GEN_1358)
+           : _GEN_1352[4]
+               ? (_GEN_1352[3]
+                    ? (_GEN_1352[2] ? _GEN_1364 : _GEN_1363)
+                    : {_GEN_1352[2] ? _GEN_1362 : _GEN_1361, _GEN_1352[0]})
+               : _GEN_1352[3]
+                   ? (_GEN_1352[2] ? _GEN_1360 : _GEN_1359)
+                   : _GEN_1352[2] ? _GEN_1358 : _GEN_1357}
       : {lanes_sroa_320_0_r4[2]
            ? {1'h1, lanes_sroa_320_0_r4[1:0]}
            : {1'h0, lanes_sroa_320_0_r4[1:0]},
-         _GEN_1428[5]
-           ? (_GEN_1428[4]
-                ? (_GEN_1428[3]
-                     ? (_GEN_1428[2] ? _GEN_1439 : _GEN_1440)
-                     : {_GEN_1428[2] ? _GEN_1437 : _GEN_1438, _GEN_1428[0]})
-                : _GEN_1428[3]
-                    ? (_GEN_1428[2] ? _GEN_1435 : _GEN_1436)
-                    : _GEN_1428[2] ? _GEN_1433 : _GEN_1434)
-           : _GEN_1428[4]
-               ? (_GEN_1428[3]
-                    ? (_GEN_1428[2] ? _GEN_1440 : _GEN_1439)
-                    : {_GEN_1428[2] ? _GEN_1438 : _GEN_1437, _GEN_1428[0]})
-               : _GEN_1428[3]
-                   ? (_GEN_1428[2] ? _GEN_1436 : _GEN_1435)
-                   : _GEN_1428[2] ? _GEN_1434 : _GEN_1433,
-         _GEN_1415[5]
-           ? (_GEN_1415[4]
-                ? (_GEN_1415[3]
-                     ? (_GEN_1415[2] ? _GEN_1426 : _GEN_1427)
-                     : {_GEN_1415[2] ? _GEN_1424 : _GEN_1425, _GEN_1415[0]})
-                : _GEN_1415[3]
-                    ? (_GEN_1415[2] ? _GEN_1422 : _GEN_1423)
-                    : _GEN_1415[2] ? _GEN_1420 : _GEN_1421)
-           : _GEN_1415[4]
-               ? (_GEN_1415[3]
-                    ? (_GEN_1415[2] ? _GEN_1427 : _GEN_1426)
-                    : {_GEN_1415[2] ? _GEN_1425 : _GEN_1424, _GEN_1415[0]})
-               : _GEN_1415[3]
-                   ? (_GEN_1415[2] ? _GEN_1423 : _GEN_1422)
-                   : _GEN_1415[2] ? _GEN_1421 : _GEN_1420,
-         _GEN_1402[5]
-           ? (_GEN_1402[4]
-                ? (_GEN_1402[3]
-                     ? (_GEN_1402[2] ? _GEN_1413 : _GEN_1414)
-                     : {_GEN_1402[2] ? _GEN_1411 : _GEN_1412, _GEN_1402[0]})
-                : _GEN_1402[3]
-                    ? (_GEN_1402[2] ? _GEN_1409 : _GEN_1410)
-                    : _GEN_1402[2] ? _GEN_1407 : _GEN_1408)
-           : _GEN_1402[4]
-               ? (_GEN_1402[3]
-                    ? (_GEN_1402[2] ? _GEN_1414 : _GEN_1413)
-                    : {_GEN_1402[2] ? _GEN_1412 : _GEN_1411, _GEN_1402[0]})
-               : _GEN_1402[3]
-                   ? (_GEN_1402[2] ? _GEN_1410 : _GEN_1409)
-                   : _GEN_1402[2] ? _GEN_1408 : _GEN_1407};
-  wire [5:0]   _GEN_3712 = _GEN_3306 ? _GEN_3711[11:6] : _GEN_3711[5:0];
-  wire         _GEN_3713 = cmp_i576_3669_r4s1 & ~(_GEN_3124[1]);
-  wire         _GEN_3714 = cmp_i576_2661667_r4s1 & ~(_GEN_3106[1]);
-  wire [63:0]  _GEN_3715 =
-    lanes_sroa_308349_0_r4 >> {58'h0, lanes_sroa_311_0_r4[2], 5'h0}
+         _GEN_1430[5]
+           ? (_GEN_1430[4]
+                ? (_GEN_1430[3]
+                     ? (_GEN_1430[2] ? _GEN_1441 : _GEN_1442)
+                     : {_GEN_1430[2] ? _GEN_1439 : _GEN_1440, _GEN_1430[0]})
+                : _GEN_1430[3]
+                    ? (_GEN_1430[2] ? _GEN_1437 : _GEN_1438)
+                    : _GEN_1430[2] ? _GEN_1435 : _GEN_1436)
+           : _GEN_1430[4]
+               ? (_GEN_1430[3]
+                    ? (_GEN_1430[2] ? _GEN_1442 : _GEN_1441)
+                    : {_GEN_1430[2] ? _GEN_1440 : _GEN_1439, _GEN_1430[0]})
+               : _GEN_1430[3]
+                   ? (_GEN_1430[2] ? _GEN_1438 : _GEN_1437)
+                   : _GEN_1430[2] ? _GEN_1436 : _GEN_1435,
+         _GEN_1417[5]
+           ? (_GEN_1417[4]
+                ? (_GEN_1417[3]
+                     ? (_GEN_1417[2] ? _GEN_1428 : _GEN_1429)
+                     : {_GEN_1417[2] ? _GEN_1426 : _GEN_1427, _GEN_1417[0]})
+                : _GEN_1417[3]
+                    ? (_GEN_1417[2] ? _GEN_1424 : _GEN_1425)
+                    : _GEN_1417[2] ? _GEN_1422 : _GEN_1423)
+           : _GEN_1417[4]
+               ? (_GEN_1417[3]
+                    ? (_GEN_1417[2] ? _GEN_1429 : _GEN_1428)
+                    : {_GEN_1417[2] ? _GEN_1427 : _GEN_1426, _GEN_1417[0]})
+               : _GEN_1417[3]
+                   ? (_GEN_1417[2] ? _GEN_1425 : _GEN_1424)
+                   : _GEN_1417[2] ? _GEN_1423 : _GEN_1422,
+         _GEN_1404[5]
+           ? (_GEN_1404[4]
+                ? (_GEN_1404[3]
+                     ? (_GEN_1404[2] ? _GEN_1415 : _GEN_1416)
+                     : {_GEN_1404[2] ? _GEN_1413 : _GEN_1414, _GEN_1404[0]})
+                : _GEN_1404[3]
+                    ? (_GEN_1404[2] ? _GEN_1411 : _GEN_1412)
+                    : _GEN_1404[2] ? _GEN_1409 : _GEN_1410)
+           : _GEN_1404[4]
+               ? (_GEN_1404[3]
+                    ? (_GEN_1404[2] ? _GEN_1416 : _GEN_1415)
+                    : {_GEN_1404[2] ? _GEN_1414 : _GEN_1413, _GEN_1404[0]})
+               : _GEN_1404[3]
+                   ? (_GEN_1404[2] ? _GEN_1412 : _GEN_1411)
+                   : _GEN_1404[2] ? _GEN_1410 : _GEN_1409};
+  wire [5:0]   _GEN_3714 = _GEN_3308 ? _GEN_3713[11:6] : _GEN_3713[5:0];
+  wire         _GEN_3715 = cmp_i576_3672_r4s1 & ~(_GEN_3126[1]);
+  wire         _GEN_3716 = cmp_i576_2664670_r4s1 & ~(_GEN_3108[1]);
+  wire [63:0]  _GEN_3717 =
+    lanes_sroa_308352_0_r4 >> {58'h0, lanes_sroa_311_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_311_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_311_0_r4[0], 3'h0};
-  wire [63:0]  _GEN_3716 =
-    lanes_sroa_560419_0_r4 >> {58'h0, lanes_sroa_563_0_r4[2], 5'h0}
+  wire [63:0]  _GEN_3718 =
+    lanes_sroa_560422_0_r4 >> {58'h0, lanes_sroa_563_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_563_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_563_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3717 =
-    _GEN_3294
-      ? {_GEN_1481[5]
-           ? (_GEN_1481[4]
-                ? (_GEN_1481[3]
-                     ? (_GEN_1481[2] ? _GEN_1492 : _GEN_1493)
-                     : {_GEN_1481[2] ? _GEN_1490 : _GEN_1491, _GEN_1481[0]})
-                : _GEN_1481[3]
-                    ? (_GEN_1481[2] ? _GEN_1488 : _GEN_1489)
-                    : _GEN_1481[2] ? _GEN_1486 : _GEN_1487)
-           : _GEN_1481[4]
-               ? (_GEN_1481[3]
-                    ? (_GEN_1481[2] ? _GEN_1493 : _GEN_1492)
-                    : {_GEN_1481[2] ? _GEN_1491 : _GEN_1490, _GEN_1481[0]})
-               : _GEN_1481[3]
-                   ? (_GEN_1481[2] ? _GEN_1489 : _GEN_1488)
-                   : _GEN_1481[2] ? _GEN_1487 : _GEN_1486,
-         _GEN_1468[5]
-           ? (_GEN_1468[4]
-                ? (_GEN_1468[3]
-                     ? (_GEN_1468[2] ? _GEN_1479 : _GEN_1480)
-                     : {_GEN_1468[2] ? _GEN_1477 : _GEN_1478, _GEN_1468[0]})
-                : _GEN_1468[3]
-                    ? (_GEN_1468[2] ? _GEN_1475 : _GEN_1476)
-                    : _GEN_1468[2] ? _GEN_1473 : _GEN_1474)
-           : _GEN_1468[4]
-               ? (_GEN_1468[3]
-                    ? (_GEN_1468[2] ? _GEN_1480 : _GEN_1479)
-                    : {_GEN_1468[2] ? _GEN_1478 : _GEN_1477, _GEN_1468[0]})
-               : _GEN_1468[3]
-                   ? (_GEN_1468[2] ? _GEN_1476 : _GEN_1475)
-                   : _GEN_1468[2] ? _GEN_1474 : _GEN_1473,
-         _GEN_1455[5]
-           ? (_GEN_1455[4]
-                ? (_GEN_1455[3]
-                     ? (_GEN_1455[2] ? _GEN_1466 : _GEN_1467)
-                     : {_GEN_1455[2] ? _GEN_1464 : _GEN_1465, _GEN_1455[0]})
-                : _GEN_1455[3]
-                    ? (_GEN_1455[2] ? _GEN_1462 : _GEN_1463)
-                    : _GEN_1455[2] ? _GEN_1460 : _GEN_1461)
-           : _GEN_1455[4]
-               ? (_GEN_1455[3]
-                    ? (_GEN_1455[2] ? _GEN_1467 : _GEN_1466)
-                    : {_GEN_1455[2] ? _GEN_1465 : _GEN_1464, _GEN_1455[0]})
-               : _GEN_1455[3]
-                   ? (_GEN_1455[2] ? _GEN_1463 : _GEN_1462)
-                   : _GEN_1455[2] ? _GEN_1461 : _GEN_1460,
-         _GEN_1442[5]
-           ? (_GEN_1442[4]
-                ? (_GEN_1442[3]
-                     ? (_GEN_1442[2] ? _GEN_1453 : _GEN_1454)
-                     : {_GEN_1442[2] ? _GEN_1451 : _GEN_1452, _GEN_1442[0]})
-                : _GEN_1442[3]
-                    ? (_GEN_1442[2] ? _GEN_1449 : _GEN_1450)
-                    : _GEN_1442[2] ? _GEN_1447 : _GEN_1448)
-           : _GEN_1442[4]
-               ? (_GEN_1442[3]
-                    ? (_GEN_1442[2] ? _GEN_1454 : _GEN_1453)
-                    : {_GEN_1442[2] ? _GEN_1452 : _GEN_1451, _GEN_1442[0]})
-               : _GEN_1442[3]
-                   ? (_GEN_1442[2] ? _GEN_1450 : _GEN_1449)
-                   : _GEN_1442[2] ? _GEN_1448 : _GEN_1447}
+  wire [11:0]  _GEN_3719 =
+    _GEN_3296
+      ? {_GEN_1483[5]
+           ? (_GEN_1483[4]
+                ? (_GEN_1483[3]
+                     ? (_GEN_1483[2] ? _GEN_1494 : _GEN_1495)
+                     : {_GEN_1483[2] ? _GEN_1492 : _GEN_1493, _GEN_1483[0]})
+                : _GEN_1483[3]
+                    ? (_GEN_1483[2] ? _GEN_1490 : _GEN_1491)
+                    : _GEN_1483[2] ? _GEN_1488 : _GEN_1489)
+           : _GEN_1483[4]
+               ? (_GEN_1483[3]
+                    ? (_GEN_1483[2] ? _GEN_1495 : _GEN_1494)
+                    : {_GEN_1483[2] ? _GEN_1493 : _GEN_1492, _GEN_1483[0]})
+               : _GEN_1483[3]
+                   ? (_GEN_1483[2] ? _GEN_1491 : _GEN_1490)
+                   : _GEN_1483[2] ? _GEN_1489 : _GEN_1488,
+         _GEN_1470[5]
+           ? (_GEN_1470[4]
+                ? (_GEN_1470[3]
+                     ? (_GEN_1470[2] ? _GEN_1481 : _GEN_1482)
+                     : {_GEN_1470[2] ? _GEN_1479 : _GEN_1480, _GEN_1470[0]})
+                : _GEN_1470[3]
+                    ? (_GEN_1470[2] ? _GEN_1477 : _GEN_1478)
+                    : _GEN_1470[2] ? _GEN_1475 : _GEN_1476)
+           : _GEN_1470[4]
+               ? (_GEN_1470[3]
+                    ? (_GEN_1470[2] ? _GEN_1482 : _GEN_1481)
+                    : {_GEN_1470[2] ? _GEN_1480 : _GEN_1479, _GEN_1470[0]})
+               : _GEN_1470[3]
+                   ? (_GEN_1470[2] ? _GEN_1478 : _GEN_1477)
+                   : _GEN_1470[2] ? _GEN_1476 : _GEN_1475,
+         _GEN_1457[5]
+           ? (_GEN_1457[4]
+                ? (_GEN_1457[3]
+                     ? (_GEN_1457[2] ? _GEN_1468 : _GEN_1469)
+                     : {_GEN_1457[2] ? _GEN_1466 : _GEN_1467, _GEN_1457[0]})
+                : _GEN_1457[3]
+                    ? (_GEN_1457[2] ? _GEN_1464 : _GEN_1465)
+                    : _GEN_1457[2] ? _GEN_1462 : _GEN_1463)
+           : _GEN_1457[4]
+               ? (_GEN_1457[3]
+                    ? (_GEN_1457[2] ? _GEN_1469 : _GEN_1468)
+                    : {_GEN_1457[2] ? _GEN_1467 : _GEN_1466, _GEN_1457[0]})
+               : _GEN_1457[3]
+                   ? (_GEN_1457[2] ? _GEN_1465 : _GEN_1464)
+                   : _GEN_1457[2] ? _GEN_1463 : _GEN_1462,
+         _GEN_1444[5]
+           ? (_GEN_1444[4]
+                ? (_GEN_1444[3]
+                     ? (_GEN_1444[2] ? _GEN_1455 : _GEN_1456)
+                     : {_GEN_1444[2] ? _GEN_1453 : _GEN_1454, _GEN_1444[0]})
+                : _GEN_1444[3]
+                    ? (_GEN_1444[2] ? _GEN_1451 : _GEN_1452)
+                    : _GEN_1444[2] ? _GEN_1449 : _GEN_1450)
+           : _GEN_1444[4]
+               ? (_GEN_1444[3]
+                    ? (_GEN_1444[2] ? _GEN_1456 : _GEN_1455)
+                    : {_GEN_1444[2] ? _GEN_1454 : _GEN_1453, _GEN_1444[0]})
+               : _GEN_1444[3]
+                   ? (_GEN_1444[2] ? _GEN_1452 : _GEN_1451)
+                   : _GEN_1444[2] ? _GEN_1450 : _GEN_1449}
       : {lanes_sroa_302_0_r4[2]
            ? {1'h1, lanes_sroa_302_0_r4[1:0]}
            : {1'h0, lanes_sroa_302_0_r4[1:0]},
-         _GEN_1520[5]
-           ? (_GEN_1520[4]
-                ? (_GEN_1520[3]
-                     ? (_GEN_1520[2] ? _GEN_1531 : _GEN_1532)
-                     : {_GEN_1520[2] ? _GEN_1529 : _GEN_1530, _GEN_1520[0]})
-                : _GEN_1520[3]
-                    ? (_GEN_1520[2] ? _GEN_1527 : _GEN_1528)
-                    : _GEN_1520[2] ? _GEN_1525 : _GEN_1526)
-           : _GEN_1520[4]
-               ? (_GEN_1520[3]
-                    ? (_GEN_1520[2] ? _GEN_1532 : _GEN_1531)
-                    : {_GEN_1520[2] ? _GEN_1530 : _GEN_1529, _GEN_1520[0]})
-               : _GEN_1520[3]
-                   ? (_GEN_1520[2] ? _GEN_1528 : _GEN_1527)
-                   : _GEN_1520[2] ? _GEN_1526 : _GEN_1525,
-         _GEN_1507[5]
-           ? (_GEN_1507[4]
-                ? (_GEN_1507[3]
-                     ? (_GEN_1507[2] ? _GEN_1518 : _GEN_1519)
-                     : {_GEN_1507[2] ? _GEN_1516 : _GEN_1517, _GEN_1507[0]})
-                : _GEN_1507[3]
-                    ? (_GEN_1507[2] ? _GEN_1514 : _GEN_1515)
-                    : _GEN_1507[2] ? _GEN_1512 : _GEN_1513)
-           : _GEN_1507[4]
-               ? (_GEN_1507[3]
-                    ? (_GEN_1507[2] ? _GEN_1519 : _GEN_1518)
-                    : {_GEN_1507[2] ? _GEN_1517 : _GEN_1516, _GEN_1507[0]})
-               : _GEN_1507[3]
-                   ? (_GEN_1507[2] ? _GEN_1515 : _GEN_1514)
-                   : _GEN_1507[2] ? _GEN_1513 : _GEN_1512,
-         _GEN_1494[5]
-           ? (_GEN_1494[4]
-                ? (_GEN_1494[3]
-                     ? (_GEN_1494[2] ? _GEN_1505 : _GEN_1506)
-                     : {_GEN_1494[2] ? _GEN_1503 : _GEN_1504, _GEN_1494[0]})
-                : _GEN_1494[3]
-                    ? (_GEN_1494[2] ? _GEN_1501 : _GEN_1502)
-                    : _GEN_1494[2] ? _GEN_1499 : _GEN_1500)
-           : _GEN_1494[4]
-               ? (_GEN_1494[3]
-                    ? (_GEN_1494[2] ? _GEN_1506 : _GEN_1505)
-                    : {_GEN_1494[2] ? _GEN_1504 : _GEN_1503, _GEN_1494[0]})
-               : _GEN_1494[3]
-                   ? (_GEN_1494[2] ? _GEN_1502 : _GEN_1501)
-                   : _GEN_1494[2] ? _GEN_1500 : _GEN_1499};
-  wire [5:0]   _GEN_3718 = _GEN_3296 ? _GEN_3717[11:6] : _GEN_3717[5:0];
-  wire [63:0]  _GEN_3719 =
-    lanes_sroa_290344_0_r4 >> {58'h0, lanes_sroa_293_0_r4[2], 5'h0}
+         _GEN_1522[5]
+           ? (_GEN_1522[4]
+                ? (_GEN_1522[3]
+                     ? (_GEN_1522[2] ? _GEN_1533 : _GEN_1534)
+                     : {_GEN_1522[2] ? _GEN_1531 : _GEN_1532, _GEN_1522[0]})
+                : _GEN_1522[3]
+                    ? (_GEN_1522[2] ? _GEN_1529 : _GEN_1530)
+                    : _GEN_1522[2] ? _GEN_1527 : _GEN_1528)
+           : _GEN_1522[4]
+               ? (_GEN_1522[3]
+                    ? (_GEN_1522[2] ? _GEN_1534 : _GEN_1533)
+                    : {_GEN_1522[2] ? _GEN_1532 : _GEN_1531, _GEN_1522[0]})
+               : _GEN_1522[3]
+                   ? (_GEN_1522[2] ? _GEN_1530 : _GEN_1529)
+                   : _GEN_1522[2] ? _GEN_1528 : _GEN_1527,
+         _GEN_1509[5]
+           ? (_GEN_1509[4]
+                ? (_GEN_1509[3]
+                     ? (_GEN_1509[2] ? _GEN_1520 : _GEN_1521)
+                     : {_GEN_1509[2] ? _GEN_1518 : _GEN_1519, _GEN_1509[0]})
+                : _GEN_1509[3]
+                    ? (_GEN_1509[2] ? _GEN_1516 : _GEN_1517)
+                    : _GEN_1509[2] ? _GEN_1514 : _GEN_1515)
+           : _GEN_1509[4]
+               ? (_GEN_1509[3]
+                    ? (_GEN_1509[2] ? _GEN_1521 : _GEN_1520)
+                    : {_GEN_1509[2] ? _GEN_1519 : _GEN_1518, _GEN_1509[0]})
+               : _GEN_1509[3]
+                   ? (_GEN_1509[2] ? _GEN_1517 : _GEN_1516)
+                   : _GEN_1509[2] ? _GEN_1515 : _GEN_1514,
+         _GEN_1496[5]
+           ? (_GEN_1496[4]
+                ? (_GEN_1496[3]
+                     ? (_GEN_1496[2] ? _GEN_1507 : _GEN_1508)
+                     : {_GEN_1496[2] ? _GEN_1505 : _GEN_1506, _GEN_1496[0]})
+                : _GEN_1496[3]
+                    ? (_GEN_1496[2] ? _GEN_1503 : _GEN_1504)
+                    : _GEN_1496[2] ? _GEN_1501 : _GEN_1502)
+           : _GEN_1496[4]
+               ? (_GEN_1496[3]
+                    ? (_GEN_1496[2] ? _GEN_1508 : _GEN_1507)
+                    : {_GEN_1496[2] ? _GEN_1506 : _GEN_1505, _GEN_1496[0]})
+               : _GEN_1496[3]
+                   ? (_GEN_1496[2] ? _GEN_1504 : _GEN_1503)
+                   : _GEN_1496[2] ? _GEN_1502 : _GEN_1501};
+  wire [5:0]   _GEN_3720 = _GEN_3298 ? _GEN_3719[11:6] : _GEN_3719[5:0];
+  wire [63:0]  _GEN_3721 =
+    lanes_sroa_290347_0_r4 >> {58'h0, lanes_sroa_293_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_293_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_293_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3720 =
-    _GEN_3444
-      ? {_GEN_1573[5]
-           ? (_GEN_1573[4]
-                ? (_GEN_1573[3]
-                     ? (_GEN_1573[2] ? _GEN_1584 : _GEN_1585)
-                     : {_GEN_1573[2] ? _GEN_1582 : _GEN_1583, _GEN_1573[0]})
-                : _GEN_1573[3]
-                    ? (_GEN_1573[2] ? _GEN_1580 : _GEN_1581)
-                    : _GEN_1573[2] ? _GEN_1578 : _GEN_1579)
-           : _GEN_1573[4]
-               ? (_GEN_1573[3]
-                    ? (_GEN_1573[2] ? _GEN_1585 : _GEN_1584)
-                    : {_GEN_1573[2] ? _GEN_1583 : _GEN_1582, _GEN_1573[0]})
-               : _GEN_1573[3]
-                   ? (_GEN_1573[2] ? _GEN_1581 : _GEN_1580)
-                   : _GEN_1573[2] ? _GEN_1579 : _GEN_1578,
-         _GEN_1560[5]
-           ? (_GEN_1560[4]
-                ? (_GEN_1560[3]
-                     ? (_GEN_1560[2] ? _GEN_1571 : _GEN_1572)
-                     : {_GEN_1560[2] ? _GEN_1569 : _GEN_1570, _GEN_1560[0]})
-                : _GEN_1560[3]
-                    ? (_GEN_1560[2] ? _GEN_1567 : _GEN_1568)
-                    : _GEN_1560[2] ? _GEN_1565 : _GEN_1566)
-           : _GEN_1560[4]
-               ? (_GEN_1560[3]
-                    ? (_GEN_1560[2] ? _GEN_1572 : _GEN_1571)
-                    : {_GEN_1560[2] ? _GEN_1570 : _GEN_1569, _GEN_1560[0]})
-               : _GEN_1560[3]
-                   ? (_GEN_1560[2] ? _GEN_1568 : _GEN_1567)
-                   : _GEN_1560[2] ? _GEN_1566 : _GEN_1565,
-         _GEN_1547[5]
-           ? (_GEN_1547[4]
-                ? (_GEN_1547[3]
-                     ? (_GEN_1547[2] ? _GEN_1558 : _GEN_1559)
-                     : {_GEN_1547[2] ? _GEN_1556 : _GEN_1557, _GEN_1547[0]})
-                : _GEN_1547[3]
-                    ? (_GEN_1547[2] ? _GEN_1554 : _GEN_1555)
-                    : _GEN_1547[2] ? _GEN_1552 : _GEN_1553)
-           : _GEN_1547[4]
-               ? (_GEN_1547[3]
-                    ? (_GEN_1547[2] ? _GEN_1559 : _GEN_1558)
-                    : {_GEN_1547[2] ? _GEN_1557 : _GEN_1556, _GEN_1547[0]})
-               : _GEN_1547[3]
-                   ? (_GEN_1547[2] ? _GEN_1555 : _GEN_1554)
-                   : _GEN_1547[2] ? _GEN_1553 : _GEN_1552,
-         _GEN_1534[5]
-           ? (_GEN_1534[4]
-                ? (_GEN_1534[3]
-                     ? (_GEN_1534[2] ? _GEN_1545 : _GEN_1546)
-                     : {_GEN_1534[2] ? _GEN_1543 : _GEN_1544, _GEN_1534[0]})
-                : _GEN_1534[3]
-                    ? (_GEN_1534[2] ? _GEN_1541 : _GEN_1542)
-                    : _GEN_1534[2] ? _GEN_1539 : _GEN_1540)
-           : _GEN_1534[4]
-               ? (_GEN_1534[3]
-                    ? (_GEN_1534[2] ? _GEN_1546 : _GEN_1545)
-                    : {_GEN_1534[2] ? _GEN_1544 : _GEN_1543, _GEN_1534[0]})
-               : _GEN_1534[3]
-                   ? (_GEN_1534[2] ? _GEN_1542 : _GEN_1541)
-                   : _GEN_1534[2] ? _GEN_1540 : _GEN_1539}
+  wire [11:0]  _GEN_3722 =
+    _GEN_3446
+      ? {_GEN_1575[5]
+           ? (_GEN_1575[4]
+                ? (_GEN_1575[3]
+                     ? (_GEN_1575[2] ? _GEN_1586 : _GEN_1587)
+                     : {_GEN_1575[2] ? _GEN_1584 : _GEN_1585, _GEN_1575[0]})
+                : _GEN_1575[3]
+                    ? (_GEN_1575[2] ? _GEN_1582 : _GEN_1583)
+                    : _GEN_1575[2] ? _GEN_1580 : _GEN_1581)
+           : _GEN_1575[4]
+               ? (_GEN_1575[3]
+                    ? (_GEN_1575[2] ? _GEN_1587 : _GEN_1586)
+                    : {_GEN_1575[2] ? _GEN_1585 : _GEN_1584, _GEN_1575[0]})
+               : _GEN_1575[3]
+                   ? (_GEN_1575[2] ? _GEN_1583 : _GEN_1582)
+                   : _GEN_1575[2] ? _GEN_1581 : _GEN_1580,
+         _GEN_1562[5]
+           ? (_GEN_1562[4]
+                ? (_GEN_1562[3]
+                     ? (_GEN_1562[2] ? _GEN_1573 : _GEN_1574)
+                     : {_GEN_1562[2] ? _GEN_1571 : _GEN_1572, _GEN_1562[0]})
+                : _GEN_1562[3]
+                    ? (_GEN_1562[2] ? _GEN_1569 : _GEN_1570)
+                    : _GEN_1562[2] ? _GEN_1567 : _GEN_1568)
+           : _GEN_1562[4]
+               ? (_GEN_1562[3]
+                    ? (_GEN_1562[2] ? _GEN_1574 : _GEN_1573)
+                    : {_GEN_1562[2] ? _GEN_1572 : _GEN_1571, _GEN_1562[0]})
+               : _GEN_1562[3]
+                   ? (_GEN_1562[2] ? _GEN_1570 : _GEN_1569)
+                   : _GEN_1562[2] ? _GEN_1568 : _GEN_1567,
+         _GEN_1549[5]
+           ? (_GEN_1549[4]
+                ? (_GEN_1549[3]
+                     ? (_GEN_1549[2] ? _GEN_1560 : _GEN_1561)
+                     : {_GEN_1549[2] ? _GEN_1558 : _GEN_1559, _GEN_1549[0]})
+                : _GEN_1549[3]
+                    ? (_GEN_1549[2] ? _GEN_1556 : _GEN_1557)
+                    : _GEN_1549[2] ? _GEN_1554 : _GEN_1555)
+           : _GEN_1549[4]
+               ? (_GEN_1549[3]
+                    ? (_GEN_1549[2] ? _GEN_1561 : _GEN_1560)
+                    : {_GEN_1549[2] ? _GEN_1559 : _GEN_1558, _GEN_1549[0]})
+               : _GEN_1549[3]
+                   ? (_GEN_1549[2] ? _GEN_1557 : _GEN_1556)
+                   : _GEN_1549[2] ? _GEN_1555 : _GEN_1554,
+         _GEN_1536[5]
+           ? (_GEN_1536[4]
+                ? (_GEN_1536[3]
+                     ? (_GEN_1536[2] ? _GEN_1547 : _GEN_1548)
+                     : {_GEN_1536[2] ? _GEN_1545 : _GEN_1546, _GEN_1536[0]})
+                : _GEN_1536[3]
+                    ? (_GEN_1536[2] ? _GEN_1543 : _GEN_1544)
+                    : _GEN_1536[2] ? _GEN_1541 : _GEN_1542)
+           : _GEN_1536[4]
+               ? (_GEN_1536[3]
+                    ? (_GEN_1536[2] ? _GEN_1548 : _GEN_1547)
+                    : {_GEN_1536[2] ? _GEN_1546 : _GEN_1545, _GEN_1536[0]})
+               : _GEN_1536[3]
+                   ? (_GEN_1536[2] ? _GEN_1544 : _GEN_1543)
+                   : _GEN_1536[2] ? _GEN_1542 : _GEN_1541}
       : {lanes_sroa_572_0_r4[2]
            ? {1'h1, lanes_sroa_572_0_r4[1:0]}
            : {1'h0, lanes_sroa_572_0_r4[1:0]},
-         _GEN_1612[5]
-           ? (_GEN_1612[4]
-                ? (_GEN_1612[3]
-                     ? (_GEN_1612[2] ? _GEN_1623 : _GEN_1624)
-                     : {_GEN_1612[2] ? _GEN_1621 : _GEN_1622, _GEN_1612[0]})
-                : _GEN_1612[3]
-                    ? (_GEN_1612[2] ? _GEN_1619 : _GEN_1620)
-                    : _GEN_1612[2] ? _GEN_1617 : _GEN_1618)
-           : _GEN_1612[4]
-               ? (_GEN_1612[3]
-                    ? (_GEN_1612[2] ? _GEN_1624 : _GEN_1623)
-                    : {_GEN_1612[2] ? _GEN_1622 : _GEN_1621, _GEN_1612[0]})
-               : _GEN_1612[3]
-                   ? (_GEN_1612[2] ? _GEN_1620 : _GEN_1619)
-                   : _GEN_1612[2] ? _GEN_1618 : _GEN_1617,
-         _GEN_1599[5]
-           ? (_GEN_1599[4]
-                ? (_GEN_1599[3]
-                     ? (_GEN_1599[2] ? _GEN_1610 : _GEN_1611)
-                     : {_GEN_1599[2] ? _GEN_1608 : _GEN_1609, _GEN_1599[0]})
-                : _GEN_1599[3]
-                    ? (_GEN_1599[2] ? _GEN_1606 : _GEN_1607)
-                    : _GEN_1599[2] ? _GEN_1604 : _GEN_1605)
-           : _GEN_1599[4]
-               ? (_GEN_1599[3]
-                    ? (_GEN_1599[2] ? _GEN_1611 : _GEN_1610)
-                    : {_GEN_1599[2] ? _GEN_1609 : _GEN_1608, _GEN_1599[0]})
-               : _GEN_1599[3]
-                   ? (_GEN_1599[2] ? _GEN_1607 : _GEN_1606)
-                   : _GEN_1599[2] ? _GEN_1605 : _GEN_1604,
-         _GEN_1586[5]
-           ? (_GEN_1586[4]
-                ? (_GEN_1586[3]
-                     ? (_GEN_1586[2] ? _GEN_1597 : _GEN_1598)
-                     : {_GEN_1586[2] ? _GEN_1595 : _GEN_1596, _GEN_1586[0]})
-                : _GEN_1586[3]
-                    ? (_GEN_1586[2] ? _GEN_1593 : _GEN_1594)
-                    : _GEN_1586[2] ? _GEN_1591 : _GEN_1592)
-           : _GEN_1586[4]
-               ? (_GEN_1586[3]
-                    ? (_GEN_1586[2] ? _GEN_1598 : _GEN_1597)
-                    : {_GEN_1586[2] ? _GEN_1596 : _GEN_1595, _GEN_1586[0]})
-               : _GEN_1586[3]
-                   ? (_GEN_1586[2] ? _GEN_1594 : _GEN_1593)
-                   : _GEN_1586[2] ? _GEN_1592 : _GEN_1591};
-  wire [5:0]   _GEN_3721 = _GEN_3446 ? _GEN_3720[11:6] : _GEN_3720[5:0];
-  wire         _GEN_3722 = cmp_i576_2661667_r4s1 & ~(_GEN_3103[1]);
-  wire [11:0]  _GEN_3723 =
-    _GEN_3284
-      ? {_GEN_1665[5]
-           ? (_GEN_1665[4]
-                ? (_GEN_1665[3]
-                     ? (_GEN_1665[2] ? _GEN_1676 : _GEN_1677)
-                     : {_GEN_1665[2] ? _GEN_1674 : _GEN_1675, _GEN_1665[0]})
-                : _GEN_1665[3]
-                    ? (_GEN_1665[2] ? _GEN_1672 : _GEN_1673)
-                    : _GEN_1665[2] ? _GEN_1670 : _GEN_1671)
-           : _GEN_1665[4]
-               ? (_GEN_1665[3]
-                    ? (_GEN_1665[2] ? _GEN_1677 : _GEN_1676)
-                    : {_GEN_1665[2] ? _GEN_1675 : _GEN_1674, _GEN_1665[0]})
-               : _GEN_1665[3]
-                   ? (_GEN_1665[2] ? _GEN_1673 : _GEN_1672)
-                   : _GEN_1665[2] ? _GEN_1671 : _GEN_1670,
-         _GEN_1652[5]
-           ? (_GEN_1652[4]
-                ? (_GEN_1652[3]
-                     ? (_GEN_1652[2] ? _GEN_1663 : _GEN_1664)
-                     : {_GEN_1652[2] ? _GEN_1661 : _GEN_1662, _GEN_1652[0]})
-                : _GEN_1652[3]
-                    ? (_GEN_1652[2] ? _GEN_1659 : _GEN_1660)
-                    : _GEN_1652[2] ? _GEN_1657 : _GEN_1658)
-           : _GEN_1652[4]
-               ? (_GEN_1652[3]
-                    ? (_GEN_1652[2] ? _GEN_1664 : _GEN_1663)
-                    : {_GEN_1652[2] ? _GEN_1662 : _GEN_1661, _GEN_1652[0]})
-               : _GEN_1652[3]
-                   ? (_GEN_1652[2] ? _GEN_1660 : _GEN_1659)
-                   : _GEN_1652[2] ? _GEN_1658 : _GEN_1657,
-         _GEN_1639[5]
-           ? (_GEN_1639[4]
-                ? (_GEN_1639[3]
-                     ? (_GEN_1639[2] ? _GEN_1650 : _GEN_1651)
-                     : {_GEN_1639[2] ? _GEN_1648 : _GEN_1649, _GEN_1639[0]})
-                : _GEN_1639[3]
-                    ? (_GEN_1639[2] ? _GEN_1646 : _GEN_1647)
-                    : _GEN_1639[2] ? _GEN_1644 : _GEN_1645)
-           : _GEN_1639[4]
-               ? (_GEN_1639[3]
-                    ? (_GEN_1639[2] ? _GEN_1651 : _GEN_1650)
-                    : {_GEN_1639[2] ? _GEN_1649 : _GEN_1648, _GEN_1639[0]})
-               : _GEN_1639[3]
-                   ? (_GEN_1639[2] ? _GEN_1647 : _GEN_1646)
-                   : _GEN_1639[2] ? _GEN_1645 : _GEN_1644,
-         _GEN_1626[5]
-           ? (_GEN_1626[4]
-                ? (_GEN_1626[3]
-                     ? (_GEN_1626[2] ? _GEN_1637 : _GEN_1638)
-                     : {_GEN_1626[2] ? _GEN_1635 : _GEN_1636, _GEN_1626[0]})
-                : _GEN_1626[3]
-                    ? (_GEN_1626[2] ? _GEN_1633 : _GEN_1634)
-                    : _GEN_1626[2] ? _GEN_1631 : _GEN_1632)
-           : _GEN_1626[4]
-               ? (_GEN_1626[3]
-                    ? (_GEN_1626[2] ? _GEN_1638 : _GEN_1637)
-                    : {_GEN_1626[2] ? _GEN_1636 : _GEN_1635, _GEN_1626[0]})
-               : _GEN_1626[3]
-                   ? (_GEN_1626[2] ? _GEN_1634 : _GEN_1633)
-                   : _GEN_1626[2] ? _GEN_1632 : _GEN_1631}
+         _GEN_1614[5]
+           ? (_GEN_1614[4]
+                ? (_GEN_1614[3]
+                     ? (_GEN_1614[2] ? _GEN_1625 : _GEN_1626)
+                     : {_GEN_1614[2] ? _GEN_1623 : _GEN_1624, _GEN_1614[0]})
+                : _GEN_1614[3]
+                    ? (_GEN_1614[2] ? _GEN_1621 : _GEN_1622)
+                    : _GEN_1614[2] ? _GEN_1619 : _GEN_1620)
+           : _GEN_1614[4]
+               ? (_GEN_1614[3]
+                    ? (_GEN_1614[2] ? _GEN_1626 : _GEN_1625)
+                    : {_GEN_1614[2] ? _GEN_1624 : _GEN_1623, _GEN_1614[0]})
+               : _GEN_1614[3]
+                   ? (_GEN_1614[2] ? _GEN_1622 : _GEN_1621)
+                   : _GEN_1614[2] ? _GEN_1620 : _GEN_1619,
+         _GEN_1601[5]
+           ? (_GEN_1601[4]
+                ? (_GEN_1601[3]
+                     ? (_GEN_1601[2] ? _GEN_1612 : _GEN_1613)
+                     : {_GEN_1601[2] ? _GEN_1610 : _GEN_1611, _GEN_1601[0]})
+                : _GEN_1601[3]
+                    ? (_GEN_1601[2] ? _GEN_1608 : _GEN_1609)
+                    : _GEN_1601[2] ? _GEN_1606 : _GEN_1607)
+           : _GEN_1601[4]
+               ? (_GEN_1601[3]
+                    ? (_GEN_1601[2] ? _GEN_1613 : _GEN_1612)
+                    : {_GEN_1601[2] ? _GEN_1611 : _GEN_1610, _GEN_1601[0]})
+               : _GEN_1601[3]
+                   ? (_GEN_1601[2] ? _GEN_1609 : _GEN_1608)
+                   : _GEN_1601[2] ? _GEN_1607 : _GEN_1606,
+         _GEN_1588[5]
+           ? (_GEN_1588[4]
+                ? (_GEN_1588[3]
+                     ? (_GEN_1588[2] ? _GEN_1599 : _GEN_1600)
+                     : {_GEN_1588[2] ? _GEN_1597 : _GEN_1598, _GEN_1588[0]})
+                : _GEN_1588[3]
+                    ? (_GEN_1588[2] ? _GEN_1595 : _GEN_1596)
+                    : _GEN_1588[2] ? _GEN_1593 : _GEN_1594)
+           : _GEN_1588[4]
+               ? (_GEN_1588[3]
+                    ? (_GEN_1588[2] ? _GEN_1600 : _GEN_1599)
+                    : {_GEN_1588[2] ? _GEN_1598 : _GEN_1597, _GEN_1588[0]})
+               : _GEN_1588[3]
+                   ? (_GEN_1588[2] ? _GEN_1596 : _GEN_1595)
+                   : _GEN_1588[2] ? _GEN_1594 : _GEN_1593};
+  wire [5:0]   _GEN_3723 = _GEN_3448 ? _GEN_3722[11:6] : _GEN_3722[5:0];
+  wire         _GEN_3724 = cmp_i576_2664670_r4s1 & ~(_GEN_3105[1]);
+  wire [11:0]  _GEN_3725 =
+    _GEN_3286
+      ? {_GEN_1667[5]
+           ? (_GEN_1667[4]
+                ? (_GEN_1667[3]
+                     ? (_GEN_1667[2] ? _GEN_1678 : _GEN_1679)
+                     : {_GEN_1667[2] ? _GEN_1676 : _GEN_1677, _GEN_1667[0]})
+                : _GEN_1667[3]
+                    ? (_GEN_1667[2] ? _GEN_1674 : _GEN_1675)
+                    : _GEN_1667[2] ? _GEN_1672 : _GEN_1673)
+           : _GEN_1667[4]
+               ? (_GEN_1667[3]
+                    ? (_GEN_1667[2] ? _GEN_1679 : _GEN_1678)
+                    : {_GEN_1667[2] ? _GEN_1677 : _GEN_1676, _GEN_1667[0]})
+               : _GEN_1667[3]
+                   ? (_GEN_1667[2] ? _GEN_1675 : _GEN_1674)
+                   : _GEN_1667[2] ? _GEN_1673 : _GEN_1672,
+         _GEN_1654[5]
+           ? (_GEN_1654[4]
+                ? (_GEN_1654[3]
+                     ? (_GEN_1654[2] ? _GEN_1665 : _GEN_1666)
+                     : {_GEN_1654[2] ? _GEN_1663 : _GEN_1664, _GEN_1654[0]})
+                : _GEN_1654[3]
+                    ? (_GEN_1654[2] ? _GEN_1661 : _GEN_1662)
+                    : _GEN_1654[2] ? _GEN_1659 : _GEN_1660)
+           : _GEN_1654[4]
+               ? (_GEN_1654[3]
+                    ? (_GEN_1654[2] ? _GEN_1666 : _GEN_1665)
+                    : {_GEN_1654[2] ? _GEN_1664 : _GEN_1663, _GEN_1654[0]})
+               : _GEN_1654[3]
+                   ? (_GEN_1654[2] ? _GEN_1662 : _GEN_1661)
+                   : _GEN_1654[2] ? _GEN_1660 : _GEN_1659,
+         _GEN_1641[5]
+           ? (_GEN_1641[4]
+                ? (_GEN_1641[3]
+                     ? (_GEN_1641[2] ? _GEN_1652 : _GEN_1653)
+                     : {_GEN_1641[2] ? _GEN_1650 : _GEN_1651, _GEN_1641[0]})
+                : _GEN_1641[3]
+                    ? (_GEN_1641[2] ? _GEN_1648 : _GEN_1649)
+                    : _GEN_1641[2] ? _GEN_1646 : _GEN_1647)
+           : _GEN_1641[4]
+               ? (_GEN_1641[3]
+                    ? (_GEN_1641[2] ? _GEN_1653 : _GEN_1652)
+                    : {_GEN_1641[2] ? _GEN_1651 : _GEN_1650, _GEN_1641[0]})
+               : _GEN_1641[3]
+                   ? (_GEN_1641[2] ? _GEN_1649 : _GEN_1648)
+                   : _GEN_1641[2] ? _GEN_1647 : _GEN_1646,
+         _GEN_1628[5]
+           ? (_GEN_1628[4]
+                ? (_GEN_1628[3]
+                     ? (_GEN_1628[2] ? _GEN_1639 : _GEN_1640)
+                     : {_GEN_1628[2] ? _GEN_1637 : _GEN_1638, _GEN_1628[0]})
+                : _GEN_1628[3]
+                    ? (_GEN_1628[2] ? _GEN_1635 : _GEN_1636)
+                    : _GEN_1628[2] ? _GEN_1633 : _GEN_1634)
+           : _GEN_1628[4]
+               ? (_GEN_1628[3]
+                    ? (_GEN_1628[2] ? _GEN_1640 : _GEN_1639)
+                    : {_GEN_1628[2] ? _GEN_1638 : _GEN_1637, _GEN_1628[0]})
+               : _GEN_1628[3]
+                   ? (_GEN_1628[2] ? _GEN_1636 : _GEN_1635)
+                   : _GEN_1628[2] ? _GEN_1634 : _GEN_1633}
       : {lanes_sroa_284_0_r4[2]
            ? {1'h1, lanes_sroa_284_0_r4[1:0]}
            : {1'h0, lanes_sroa_284_0_r4[1:0]},
-         _GEN_1704[5]
-           ? (_GEN_1704[4]
-                ? (_GEN_1704[3]
-                     ? (_GEN_1704[2] ? _GEN_1715 : _GEN_1716)
-                     : {_GEN_1704[2] ? _GEN_1713 : _GEN_1714, _GEN_1704[0]})
-                : _GEN_1704[3]
-                    ? (_GEN_1704[2] ? _GEN_1711 : _GEN_1712)
-                    : _GEN_1704[2] ? _GEN_1709 : _GEN_1710)
-           : _GEN_1704[4]
-               ? (_GEN_1704[3]
-                    ? (_GEN_1704[2] ? _GEN_1716 : _GEN_1715)
-                    : {_GEN_1704[2] ? _GEN_1714 : _GEN_1713, _GEN_1704[0]})
-               : _GEN_1704[3]
-                   ? (_GEN_1704[2] ? _GEN_1712 : _GEN_1711)
-                   : _GEN_1704[2] ? _GEN_1710 : _GEN_1709,
-         _GEN_1691[5]
-           ? (_GEN_1691[4]
-                ? (_GEN_1691[3]
-                     ? (_GEN_1691[2] ? _GEN_1702 : _GEN_1703)
-                     : {_GEN_1691[2] ? _GEN_1700 : _GEN_1701, _GEN_1691[0]})
-                : _GEN_1691[3]
-                    ? (_GEN_1691[2] ? _GEN_1698 : _GEN_1699)
-                    : _GEN_1691[2] ? _GEN_1696 : _GEN_1697)
-           : _GEN_1691[4]
-               ? (_GEN_1691[3]
-                    ? (_GEN_1691[2] ? _GEN_1703 : _GEN_1702)
-                    : {_GEN_1691[2] ? _GEN_1701 : _GEN_1700, _GEN_1691[0]})
-               : _GEN_1691[3]
-                   ? (_GEN_1691[2] ? _GEN_1699 : _GEN_1698)
-                   : _GEN_1691[2] ? _GEN_1697 : _GEN_1696,
-         _GEN_1678[5]
-           ? (_GEN_1678[4]
-                ? (_GEN_1678[3]
-                     ? (_GEN_1678[2] ? _GEN_1689 : _GEN_1690)
-                     : {_GEN_1678[2] ? _GEN_1687 : _GEN_1688, _GEN_1678[0]})
-                : _GEN_1678[3]
-                    ? (_GEN_1678[2] ? _GEN_1685 : _GEN_1686)
-                    : _GEN_1678[2] ? _GEN_1683 : _GEN_1684)
-           : _GEN_1678[4]
-               ? (_GEN_1678[3]
-                    ? (_GEN_1678[2] ? _GEN_1690 : _GEN_1689)
-                    : {_GEN_1678[2] ? _GEN_1688 : _GEN_1687, _GEN_1678[0]})
-               : _GEN_1678[3]
-                   ? (_GEN_1678[2] ? _GEN_1686 : _GEN_1685)
-                   : _GEN_1678[2] ? _GEN_1684 : _GEN_1683};
-  wire [5:0]   _GEN_3724 = _GEN_3286 ? _GEN_3723[11:6] : _GEN_3723[5:0];
-  wire         _GEN_3725 = cmp_i576_1655660668_r4s1 & ~(_GEN_3124[1]);
-  wire [63:0]  _GEN_3726 =
-    lanes_sroa_272339_0_r4 >> {58'h0, lanes_sroa_275_0_r4[2], 5'h0}
+         _GEN_1706[5]
+           ? (_GEN_1706[4]
+                ? (_GEN_1706[3]
+                     ? (_GEN_1706[2] ? _GEN_1717 : _GEN_1718)
+                     : {_GEN_1706[2] ? _GEN_1715 : _GEN_1716, _GEN_1706[0]})
+                : _GEN_1706[3]
+                    ? (_GEN_1706[2] ? _GEN_1713 : _GEN_1714)
+                    : _GEN_1706[2] ? _GEN_1711 : _GEN_1712)
+           : _GEN_1706[4]
+               ? (_GEN_1706[3]
+                    ? (_GEN_1706[2] ? _GEN_1718 : _GEN_1717)
+                    : {_GEN_1706[2] ? _GEN_1716 : _GEN_1715, _GEN_1706[0]})
+               : _GEN_1706[3]
+                   ? (_GEN_1706[2] ? _GEN_1714 : _GEN_1713)
+                   : _GEN_1706[2] ? _GEN_1712 : _GEN_1711,
+         _GEN_1693[5]
+           ? (_GEN_1693[4]
+                ? (_GEN_1693[3]
+                     ? (_GEN_1693[2] ? _GEN_1704 : _GEN_1705)
+                     : {_GEN_1693[2] ? _GEN_1702 : _GEN_1703, _GEN_1693[0]})
+                : _GEN_1693[3]
+                    ? (_GEN_1693[2] ? _GEN_1700 : _GEN_1701)
+                    : _GEN_1693[2] ? _GEN_1698 : _GEN_1699)
+           : _GEN_1693[4]
+               ? (_GEN_1693[3]
+                    ? (_GEN_1693[2] ? _GEN_1705 : _GEN_1704)
+                    : {_GEN_1693[2] ? _GEN_1703 : _GEN_1702, _GEN_1693[0]})
+               : _GEN_1693[3]
+                   ? (_GEN_1693[2] ? _GEN_1701 : _GEN_1700)
+                   : _GEN_1693[2] ? _GEN_1699 : _GEN_1698,
+         _GEN_1680[5]
+           ? (_GEN_1680[4]
+                ? (_GEN_1680[3]
+                     ? (_GEN_1680[2] ? _GEN_1691 : _GEN_1692)
+                     : {_GEN_1680[2] ? _GEN_1689 : _GEN_1690, _GEN_1680[0]})
+                : _GEN_1680[3]
+                    ? (_GEN_1680[2] ? _GEN_1687 : _GEN_1688)
+                    : _GEN_1680[2] ? _GEN_1685 : _GEN_1686)
+           : _GEN_1680[4]
+               ? (_GEN_1680[3]
+                    ? (_GEN_1680[2] ? _GEN_1692 : _GEN_1691)
+                    : {_GEN_1680[2] ? _GEN_1690 : _GEN_1689, _GEN_1680[0]})
+               : _GEN_1680[3]
+                   ? (_GEN_1680[2] ? _GEN_1688 : _GEN_1687)
+                   : _GEN_1680[2] ? _GEN_1686 : _GEN_1685};
+  wire [5:0]   _GEN_3726 = _GEN_3288 ? _GEN_3725[11:6] : _GEN_3725[5:0];
+  wire         _GEN_3727 = cmp_i576_1658663671_r4s1 & ~(_GEN_3126[1]);
+  wire [63:0]  _GEN_3728 =
+    lanes_sroa_272342_0_r4 >> {58'h0, lanes_sroa_275_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_275_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_275_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3727 =
-    _GEN_3274
-      ? {_GEN_1757[5]
-           ? (_GEN_1757[4]
-                ? (_GEN_1757[3]
-                     ? (_GEN_1757[2] ? _GEN_1768 : _GEN_1769)
-                     : {_GEN_1757[2] ? _GEN_1766 : _GEN_1767, _GEN_1757[0]})
-                : _GEN_1757[3]
-                    ? (_GEN_1757[2] ? _GEN_1764 : _GEN_1765)
-                    : _GEN_1757[2] ? _GEN_1762 : _GEN_1763)
-           : _GEN_1757[4]
-               ? (_GEN_1757[3]
-                    ? (_GEN_1757[2] ? _GEN_1769 : _GEN_1768)
-                    : {_GEN_1757[2] ? _GEN_1767 : _GEN_1766, _GEN_1757[0]})
-               : _GEN_1757[3]
-                   ? (_GEN_1757[2] ? _GEN_1765 : _GEN_1764)
-                   : _GEN_1757[2] ? _GEN_1763 : _GEN_1762,
-         _GEN_1744[5]
-           ? (_GEN_1744[4]
-                ? (_GEN_1744[3]
-                     ? (_GEN_1744[2] ? _GEN_1755 : _GEN_1756)
-                     : {_GEN_1744[2] ? _GEN_1753 : _GEN_1754, _GEN_1744[0]})
-                : _GEN_1744[3]
-                    ? (_GEN_1744[2] ? _GEN_1751 : _GEN_1752)
-                    : _GEN_1744[2] ? _GEN_1749 : _GEN_1750)
-           : _GEN_1744[4]
-               ? (_GEN_1744[3]
-                    ? (_GEN_1744[2] ? _GEN_1756 : _GEN_1755)
-                    : {_GEN_1744[2] ? _GEN_1754 : _GEN_1753, _GEN_1744[0]})
-               : _GEN_1744[3]
-                   ? (_GEN_1744[2] ? _GEN_1752 : _GEN_1751)
-                   : _GEN_1744[2] ? _GEN_1750 : _GEN_1749,
-         _GEN_1731[5]
-           ? (_GEN_1731[4]
-                ? (_GEN_1731[3]
-                     ? (_GEN_1731[2] ? _GEN_1742 : _GEN_1743)
-                     : {_GEN_1731[2] ? _GEN_1740 : _GEN_1741, _GEN_1731[0]})
-                : _GEN_1731[3]
-                    ? (_GEN_1731[2] ? _GEN_1738 : _GEN_1739)
-                    : _GEN_1731[2] ? _GEN_1736 : _GEN_1737)
-           : _GEN_1731[4]
-               ? (_GEN_1731[3]
-                    ? (_GEN_1731[2] ? _GEN_1743 : _GEN_1742)
-                    : {_GEN_1731[2] ? _GEN_1741 : _GEN_1740, _GEN_1731[0]})
-               : _GEN_1731[3]
-                   ? (_GEN_1731[2] ? _GEN_1739 : _GEN_1738)
-                   : _GEN_1731[2] ? _GEN_1737 : _GEN_1736,
-         _GEN_1718[5]
-           ? (_GEN_1718[4]
-                ? (_GEN_1718[3]
-                     ? (_GEN_1718[2] ? _GEN_1729 : _GEN_1730)
-                     : {_GEN_1718[2] ? _GEN_1727 : _GEN_1728, _GEN_1718[0]})
-                : _GEN_1718[3]
-                    ? (_GEN_1718[2] ? _GEN_1725 : _GEN_1726)
-                    : _GEN_1718[2] ? _GEN_1723 : _GEN_1724)
-           : _GEN_1718[4]
-               ? (_GEN_1718[3]
-                    ? (_GEN_1718[2] ? _GEN_1730 : _GEN_1729)
-                    : {_GEN_1718[2] ? _GEN_1728 : _GEN_1727, _GEN_1718[0]})
-               : _GEN_1718[3]
-                   ? (_GEN_1718[2] ? _GEN_1726 : _GEN_1725)
-                   : _GEN_1718[2] ? _GEN_1724 : _GEN_1723}
+  wire [11:0]  _GEN_3729 =
+    _GEN_3276
+      ? {_GEN_1759[5]
+           ? (_GEN_1759[4]
+                ? (_GEN_1759[3]
+                     ? (_GEN_1759[2] ? _GEN_1770 : _GEN_1771)
+                     : {_GEN_1759[2] ? _GEN_1768 : _GEN_1769, _GEN_1759[0]})
+                : _GEN_1759[3]
+                    ? (_GEN_1759[2] ? _GEN_1766 : _GEN_1767)
+                    : _GEN_1759[2] ? _GEN_1764 : _GEN_1765)
+           : _GEN_1759[4]
+               ? (_GEN_1759[3]
+                    ? (_GEN_1759[2] ? _GEN_1771 : _GEN_1770)
+                    : {_GEN_1759[2] ? _GEN_1769 : _GEN_1768, _GEN_1759[0]})
+               : _GEN_1759[3]
+                   ? (_GEN_1759[2] ? _GEN_1767 : _GEN_1766)
+                   : _GEN_1759[2] ? _GEN_1765 : _GEN_1764,
+         _GEN_1746[5]
+           ? (_GEN_1746[4]
+                ? (_GEN_1746[3]
+                     ? (_GEN_1746[2] ? _GEN_1757 : _GEN_1758)
+                     : {_GEN_1746[2] ? _GEN_1755 : _GEN_1756, _GEN_1746[0]})
+                : _GEN_1746[3]
+                    ? (_GEN_1746[2] ? _GEN_1753 : _GEN_1754)
+                    : _GEN_1746[2] ? _GEN_1751 : _GEN_1752)
+           : _GEN_1746[4]
+               ? (_GEN_1746[3]
+                    ? (_GEN_1746[2] ? _GEN_1758 : _GEN_1757)
+                    : {_GEN_1746[2] ? _GEN_1756 : _GEN_1755, _GEN_1746[0]})
+               : _GEN_1746[3]
+                   ? (_GEN_1746[2] ? _GEN_1754 : _GEN_1753)
+                   : _GEN_1746[2] ? _GEN_1752 : _GEN_1751,
+         _GEN_1733[5]
+           ? (_GEN_1733[4]
+                ? (_GEN_1733[3]
+                     ? (_GEN_1733[2] ? _GEN_1744 : _GEN_1745)
+                     : {_GEN_1733[2] ? _GEN_1742 : _GEN_1743, _GEN_1733[0]})
+                : _GEN_1733[3]
+                    ? (_GEN_1733[2] ? _GEN_1740 : _GEN_1741)
+                    : _GEN_1733[2] ? _GEN_1738 : _GEN_1739)
+           : _GEN_1733[4]
+               ? (_GEN_1733[3]
+                    ? (_GEN_1733[2] ? _GEN_1745 : _GEN_1744)
+                    : {_GEN_1733[2] ? _GEN_1743 : _GEN_1742, _GEN_1733[0]})
+               : _GEN_1733[3]
+                   ? (_GEN_1733[2] ? _GEN_1741 : _GEN_1740)
+                   : _GEN_1733[2] ? _GEN_1739 : _GEN_1738,
+         _GEN_1720[5]
+           ? (_GEN_1720[4]
+                ? (_GEN_1720[3]
+                     ? (_GEN_1720[2] ? _GEN_1731 : _GEN_1732)
+                     : {_GEN_1720[2] ? _GEN_1729 : _GEN_1730, _GEN_1720[0]})
+                : _GEN_1720[3]
+                    ? (_GEN_1720[2] ? _GEN_1727 : _GEN_1728)
+                    : _GEN_1720[2] ? _GEN_1725 : _GEN_1726)
+           : _GEN_1720[4]
+               ? (_GEN_1720[3]
+                    ? (_GEN_1720[2] ? _GEN_1732 : _GEN_1731)
+                    : {_GEN_1720[2] ? _GEN_1730 : _GEN_1729, _GEN_1720[0]})
+               : _GEN_1720[3]
+                   ? (_GEN_1720[2] ? _GEN_1728 : _GEN_1727)
+                   : _GEN_1720[2] ? _GEN_1726 : _GEN_1725}
       : {lanes_sroa_266_0_r4[2]
            ? {1'h1, lanes_sroa_266_0_r4[1:0]}
            : {1'h0, lanes_sroa_266_0_r4[1:0]},
-         _GEN_1796[5]
-           ? (_GEN_1796[4]
-                ? (_GEN_1796[3]
-                     ? (_GEN_1796[2] ? _GEN_1807 : _GEN_1808)
-                     : {_GEN_1796[2] ? _GEN_1805 : _GEN_1806, _GEN_1796[0]})
-                : _GEN_1796[3]
-                    ? (_GEN_1796[2] ? _GEN_1803 : _GEN_1804)
-                    : _GEN_1796[2] ? _GEN_1801 : _GEN_1802)
-           : _GEN_1796[4]
-               ? (_GEN_1796[3]
-                    ? (_GEN_1796[2] ? _GEN_1808 : _GEN_1807)
-                    : {_GEN_1796[2] ? _GEN_1806 : _GEN_1805, _GEN_1796[0]})
-               : _GEN_1796[3]
-                   ? (_GEN_1796[2] ? _GEN_1804 : _GEN_1803)
-                   : _GEN_1796[2] ? _GEN_1802 : _GEN_1801,
-         _GEN_1783[5]
-           ? (_GEN_1783[4]
-                ? (_GEN_1783[3]
-                     ? (_GEN_1783[2] ? _GEN_1794 : _GEN_1795)
-                     : {_GEN_1783[2] ? _GEN_1792 : _GEN_1793, _GEN_1783[0]})
-                : _GEN_1783[3]
-                    ? (_GEN_1783[2] ? _GEN_1790 : _GEN_1791)
-                    : _GEN_1783[2] ? _GEN_1788 : _GEN_1789)
-           : _GEN_1783[4]
-               ? (_GEN_1783[3]
-                    ? (_GEN_1783[2] ? _GEN_1795 : _GEN_1794)
-                    : {_GEN_1783[2] ? _GEN_1793 : _GEN_1792, _GEN_1783[0]})
-               : _GEN_1783[3]
-                   ? (_GEN_1783[2] ? _GEN_1791 : _GEN_1790)
-                   : _GEN_1783[2] ? _GEN_1789 : _GEN_1788,
-         _GEN_1770[5]
-           ? (_GEN_1770[4]
-                ? (_GEN_1770[3]
-                     ? (_GEN_1770[2] ? _GEN_1781 : _GEN_1782)
-                     : {_GEN_1770[2] ? _GEN_1779 : _GEN_1780, _GEN_1770[0]})
-                : _GEN_1770[3]
-                    ? (_GEN_1770[2] ? _GEN_1777 : _GEN_1778)
-                    : _GEN_1770[2] ? _GEN_1775 : _GEN_1776)
-           : _GEN_1770[4]
-               ? (_GEN_1770[3]
-                    ? (_GEN_1770[2] ? _GEN_1782 : _GEN_1781)
-                    : {_GEN_1770[2] ? _GEN_1780 : _GEN_1779, _GEN_1770[0]})
-               : _GEN_1770[3]
-                   ? (_GEN_1770[2] ? _GEN_1778 : _GEN_1777)
-                   : _GEN_1770[2] ? _GEN_1776 : _GEN_1775};
-  wire [5:0]   _GEN_3728 = _GEN_3276 ? _GEN_3727[11:6] : _GEN_3727[5:0];
-  wire         _GEN_3729 = cmp_i576_1655660668_r4s1 & ~(_GEN_3121[1]);
-  wire [63:0]  _GEN_3730 =
-    lanes_sroa_254334_0_r4 >> {58'h0, lanes_sroa_257_0_r4[2], 5'h0}
+         _GEN_1798[5]
+           ? (_GEN_1798[4]
+                ? (_GEN_1798[3]
+                     ? (_GEN_1798[2] ? _GEN_1809 : _GEN_1810)
+                     : {_GEN_1798[2] ? _GEN_1807 : _GEN_1808, _GEN_1798[0]})
+                : _GEN_1798[3]
+                    ? (_GEN_1798[2] ? _GEN_1805 : _GEN_1806)
+                    : _GEN_1798[2] ? _GEN_1803 : _GEN_1804)
+           : _GEN_1798[4]
+               ? (_GEN_1798[3]
+                    ? (_GEN_1798[2] ? _GEN_1810 : _GEN_1809)
+                    : {_GEN_1798[2] ? _GEN_1808 : _GEN_1807, _GEN_1798[0]})
+               : _GEN_1798[3]
+                   ? (_GEN_1798[2] ? _GEN_1806 : _GEN_1805)
+                   : _GEN_1798[2] ? _GEN_1804 : _GEN_1803,
+         _GEN_1785[5]
+           ? (_GEN_1785[4]
+                ? (_GEN_1785[3]
+                     ? (_GEN_1785[2] ? _GEN_1796 : _GEN_1797)
+                     : {_GEN_1785[2] ? _GEN_1794 : _GEN_1795, _GEN_1785[0]})
+                : _GEN_1785[3]
+                    ? (_GEN_1785[2] ? _GEN_1792 : _GEN_1793)
+                    : _GEN_1785[2] ? _GEN_1790 : _GEN_1791)
+           : _GEN_1785[4]
+               ? (_GEN_1785[3]
+                    ? (_GEN_1785[2] ? _GEN_1797 : _GEN_1796)
+                    : {_GEN_1785[2] ? _GEN_1795 : _GEN_1794, _GEN_1785[0]})
+               : _GEN_1785[3]
+                   ? (_GEN_1785[2] ? _GEN_1793 : _GEN_1792)
+                   : _GEN_1785[2] ? _GEN_1791 : _GEN_1790,
+         _GEN_1772[5]
+           ? (_GEN_1772[4]
+                ? (_GEN_1772[3]
+                     ? (_GEN_1772[2] ? _GEN_1783 : _GEN_1784)
+                     : {_GEN_1772[2] ? _GEN_1781 : _GEN_1782, _GEN_1772[0]})
+                : _GEN_1772[3]
+                    ? (_GEN_1772[2] ? _GEN_1779 : _GEN_1780)
+                    : _GEN_1772[2] ? _GEN_1777 : _GEN_1778)
+           : _GEN_1772[4]
+               ? (_GEN_1772[3]
+                    ? (_GEN_1772[2] ? _GEN_1784 : _GEN_1783)
+                    : {_GEN_1772[2] ? _GEN_1782 : _GEN_1781, _GEN_1772[0]})
+               : _GEN_1772[3]
+                   ? (_GEN_1772[2] ? _GEN_1780 : _GEN_1779)
+                   : _GEN_1772[2] ? _GEN_1778 : _GEN_1777};
+  wire [5:0]   _GEN_3730 = _GEN_3278 ? _GEN_3729[11:6] : _GEN_3729[5:0];
+  wire         _GEN_3731 = cmp_i576_1658663671_r4s1 & ~(_GEN_3123[1]);
+  wire [63:0]  _GEN_3732 =
+    lanes_sroa_254337_0_r4 >> {58'h0, lanes_sroa_257_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_257_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_257_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3731 =
-    _GEN_3264
-      ? {_GEN_1849[5]
-           ? (_GEN_1849[4]
-                ? (_GEN_1849[3]
-                     ? (_GEN_1849[2] ? _GEN_1860 : _GEN_1861)
-                     : {_GEN_1849[2] ? _GEN_1858 : _GEN_1859, _GEN_1849[0]})
-                : _GEN_1849[3]
-                    ? (_GEN_1849[2] ? _GEN_1856 : _GEN_1857)
-                    : _GEN_1849[2] ? _GEN_1854 : _GEN_1855)
-           : _GEN_1849[4]
-               ? (_GEN_1849[3]
-                    ? (_GEN_1849[2] ? _GEN_1861 : _GEN_1860)
-                    : {_GEN_1849[2] ? _GEN_1859 : _GEN_1858, _GEN_1849[0]})
-               : _GEN_1849[3]
-                   ? (_GEN_1849[2] ? _GEN_1857 : _GEN_1856)
-                   : _GEN_1849[2] ? _GEN_1855 : _GEN_1854,
-         _GEN_1836[5]
-           ? (_GEN_1836[4]
-                ? (_GEN_1836[3]
-                     ? (_GEN_1836[2] ? _GEN_1847 : _GEN_1848)
-                     : {_GEN_1836[2] ? _GEN_1845 : _GEN_1846, _GEN_1836[0]})
-                : _GEN_1836[3]
-                    ? (_GEN_1836[2] ? _GEN_1843 : _GEN_1844)
-                    : _GEN_1836[2] ? _GEN_1841 : _GEN_1842)
-           : _GEN_1836[4]
-               ? (_GEN_1836[3]
-                    ? (_GEN_1836[2] ? _GEN_1848 : _GEN_1847)
-                    : {_GEN_1836[2] ? _GEN_1846 : _GEN_1845, _GEN_1836[0]})
-               : _GEN_1836[3]
-                   ? (_GEN_1836[2] ? _GEN_1844 : _GEN_1843)
-                   : _GEN_1836[2] ? _GEN_1842 : _GEN_1841,
-         _GEN_1823[5]
-           ? (_GEN_1823[4]
-                ? (_GEN_1823[3]
-                     ? (_GEN_1823[2] ? _GEN_1834 : _GEN_1835)
-                     : {_GEN_1823[2] ? _GEN_1832 : _GEN_1833, _GEN_1823[0]})
-                : _GEN_1823[3]
-                    ? (_GEN_1823[2] ? _GEN_1830 : _GEN_1831)
-                    : _GEN_1823[2] ? _GEN_1828 : _GEN_1829)
-           : _GEN_1823[4]
-               ? (_GEN_1823[3]
-                    ? (_GEN_1823[2] ? _GEN_1835 : _GEN_1834)
-                    : {_GEN_1823[2] ? _GEN_1833 : _GEN_1832, _GEN_1823[0]})
-               : _GEN_1823[3]
-                   ? (_GEN_1823[2] ? _GEN_1831 : _GEN_1830)
-                   : _GEN_1823[2] ? _GEN_1829 : _GEN_1828,
-         _GEN_1810[5]
-           ? (_GEN_1810[4]
-                ? (_GEN_1810[3]
-                     ? (_GEN_1810[2] ? _GEN_1821 : _GEN_1822)
-                     : {_GEN_1810[2] ? _GEN_1819 : _GEN_1820, _GEN_1810[0]})
-                : _GEN_1810[3]
-                    ? (_GEN_1810[2] ? _GEN_1817 : _GEN_1818)
-                    : _GEN_1810[2] ? _GEN_1815 : _GEN_1816)
-           : _GEN_1810[4]
-               ? (_GEN_1810[3]
-                    ? (_GEN_1810[2] ? _GEN_1822 : _GEN_1821)
-                    : {_GEN_1810[2] ? _GEN_1820 : _GEN_1819, _GEN_1810[0]})
-               : _GEN_1810[3]
-                   ? (_GEN_1810[2] ? _GEN_1818 : _GEN_1817)
-                   : _GEN_1810[2] ? _GEN_1816 : _GEN_1815}
+  wire [11:0]  _GEN_3733 =
+    _GEN_3266
+      ? {_GEN_1851[5]
+           ? (_GEN_1851[4]
+                ? (_GEN_1851[3]
+                     ? (_GEN_1851[2] ? _GEN_1862 : _GEN_1863)
+                     : {_GEN_1851[2] ? _GEN_1860 : _GEN_1861, _GEN_1851[0]})
+                : _GEN_1851[3]
+                    ? (_GEN_1851[2] ? _GEN_1858 : _GEN_1859)
+                    : _GEN_1851[2] ? _GEN_1856 : _GEN_1857)
+           : _GEN_1851[4]
+               ? (_GEN_1851[3]
+                    ? (_GEN_1851[2] ? _GEN_1863 : _GEN_1862)
+                    : {_GEN_1851[2] ? _GEN_1861 : _GEN_1860, _GEN_1851[0]})
+               : _GEN_1851[3]
+                   ? (_GEN_1851[2] ? _GEN_1859 : _GEN_1858)
+                   : _GEN_1851[2] ? _GEN_1857 : _GEN_1856,
+         _GEN_1838[5]
+           ? (_GEN_1838[4]
+                ? (_GEN_1838[3]
+                     ? (_GEN_1838[2] ? _GEN_1849 : _GEN_1850)
+                     : {_GEN_1838[2] ? _GEN_1847 : _GEN_1848, _GEN_1838[0]})
+                : _GEN_1838[3]
+                    ? (_GEN_1838[2] ? _GEN_1845 : _GEN_1846)
+                    : _GEN_1838[2] ? _GEN_1843 : _GEN_1844)
+           : _GEN_1838[4]
+               ? (_GEN_1838[3]
+                    ? (_GEN_1838[2] ? _GEN_1850 : _GEN_1849)
+                    : {_GEN_1838[2] ? _GEN_1848 : _GEN_1847, _GEN_1838[0]})
+               : _GEN_1838[3]
+                   ? (_GEN_1838[2] ? _GEN_1846 : _GEN_1845)
+                   : _GEN_1838[2] ? _GEN_1844 : _GEN_1843,
+         _GEN_1825[5]
+           ? (_GEN_1825[4]
+                ? (_GEN_1825[3]
+                     ? (_GEN_1825[2] ? _GEN_1836 : _GEN_1837)
+                     : {_GEN_1825[2] ? _GEN_1834 : _GEN_1835, _GEN_1825[0]})
+                : _GEN_1825[3]
+                    ? (_GEN_1825[2] ? _GEN_1832 : _GEN_1833)
+                    : _GEN_1825[2] ? _GEN_1830 : _GEN_1831)
+           : _GEN_1825[4]
+               ? (_GEN_1825[3]
+                    ? (_GEN_1825[2] ? _GEN_1837 : _GEN_1836)
+                    : {_GEN_1825[2] ? _GEN_1835 : _GEN_1834, _GEN_1825[0]})
+               : _GEN_1825[3]
+                   ? (_GEN_1825[2] ? _GEN_1833 : _GEN_1832)
+                   : _GEN_1825[2] ? _GEN_1831 : _GEN_1830,
+         _GEN_1812[5]
+           ? (_GEN_1812[4]
+                ? (_GEN_1812[3]
+                     ? (_GEN_1812[2] ? _GEN_1823 : _GEN_1824)
+                     : {_GEN_1812[2] ? _GEN_1821 : _GEN_1822, _GEN_1812[0]})
+                : _GEN_1812[3]
+                    ? (_GEN_1812[2] ? _GEN_1819 : _GEN_1820)
+                    : _GEN_1812[2] ? _GEN_1817 : _GEN_1818)
+           : _GEN_1812[4]
+               ? (_GEN_1812[3]
+                    ? (_GEN_1812[2] ? _GEN_1824 : _GEN_1823)
+                    : {_GEN_1812[2] ? _GEN_1822 : _GEN_1821, _GEN_1812[0]})
+               : _GEN_1812[3]
+                   ? (_GEN_1812[2] ? _GEN_1820 : _GEN_1819)
+                   : _GEN_1812[2] ? _GEN_1818 : _GEN_1817}
       : {lanes_sroa_248_0_r4[2]
            ? {1'h1, lanes_sroa_248_0_r4[1:0]}
            : {1'h0, lanes_sroa_248_0_r4[1:0]},
-         _GEN_1888[5]
-           ? (_GEN_1888[4]
-                ? (_GEN_1888[3]
-                     ? (_GEN_1888[2] ? _GEN_1899 : _GEN_1900)
-                     : {_GEN_1888[2] ? _GEN_1897 : _GEN_1898, _GEN_1888[0]})
-                : _GEN_1888[3]
-                    ? (_GEN_1888[2] ? _GEN_1895 : _GEN_1896)
-                    : _GEN_1888[2] ? _GEN_1893 : _GEN_1894)
-           : _GEN_1888[4]
-               ? (_GEN_1888[3]
-                    ? (_GEN_1888[2] ? _GEN_1900 : _GEN_1899)
-                    : {_GEN_1888[2] ? _GEN_1898 : _GEN_1897, _GEN_1888[0]})
-               : _GEN_1888[3]
-                   ? (_GEN_1888[2] ? _GEN_1896 : _GEN_1895)
-                   : _GEN_1888[2] ? _GEN_1894 : _GEN_1893,
-         _GEN_1875[5]
-           ? (_GEN_1875[4]
-                ? (_GEN_1875[3]
-                     ? (_GEN_1875[2] ? _GEN_1886 : _GEN_1887)
-                     : {_GEN_1875[2] ? _GEN_1884 : _GEN_1885, _GEN_1875[0]})
-                : _GEN_1875[3]
-                    ? (_GEN_1875[2] ? _GEN_1882 : _GEN_1883)
-                    : _GEN_1875[2] ? _GEN_1880 : _GEN_1881)
-           : _GEN_1875[4]
-               ? (_GEN_1875[3]
-                    ? (_GEN_1875[2] ? _GEN_1887 : _GEN_1886)
-                    : {_GEN_1875[2] ? _GEN_1885 : _GEN_1884, _GEN_1875[0]})
-               : _GEN_1875[3]
-                   ? (_GEN_1875[2] ? _GEN_1883 : _GEN_1882)
-                   : _GEN_1875[2] ? _GEN_1881 : _GEN_1880,
-         _GEN_1862[5]
-           ? (_GEN_1862[4]
-                ? (_GEN_1862[3]
-                     ? (_GEN_1862[2] ? _GEN_1873 : _GEN_1874)
-                     : {_GEN_1862[2] ? _GEN_1871 : _GEN_1872, _GEN_1862[0]})
-                : _GEN_1862[3]
-                    ? (_GEN_1862[2] ? _GEN_1869 : _GEN_1870)
-                    : _GEN_1862[2] ? _GEN_1867 : _GEN_1868)
-           : _GEN_1862[4]
-               ? (_GEN_1862[3]
-                    ? (_GEN_1862[2] ? _GEN_1874 : _GEN_1873)
-                    : {_GEN_1862[2] ? _GEN_1872 : _GEN_1871, _GEN_1862[0]})
-               : _GEN_1862[3]
-                   ? (_GEN_1862[2] ? _GEN_1870 : _GEN_1869)
-                   : _GEN_1862[2] ? _GEN_1868 : _GEN_1867};
-  wire [5:0]   _GEN_3732 = _GEN_3266 ? _GEN_3731[11:6] : _GEN_3731[5:0];
-  wire         _GEN_3733 = cmp_i576_1655660668_r4s1 & ~(_GEN_3118[1]);
-  wire [63:0]  _GEN_3734 =
-    lanes_sroa_236329_0_r4 >> {58'h0, lanes_sroa_239_0_r4[2], 5'h0}
+         _GEN_1890[5]
+           ? (_GEN_1890[4]
+                ? (_GEN_1890[3]
+                     ? (_GEN_1890[2] ? _GEN_1901 : _GEN_1902)
+                     : {_GEN_1890[2] ? _GEN_1899 : _GEN_1900, _GEN_1890[0]})
+                : _GEN_1890[3]
+                    ? (_GEN_1890[2] ? _GEN_1897 : _GEN_1898)
+                    : _GEN_1890[2] ? _GEN_1895 : _GEN_1896)
+           : _GEN_1890[4]
+               ? (_GEN_1890[3]
+                    ? (_GEN_1890[2] ? _GEN_1902 : _GEN_1901)
+                    : {_GEN_1890[2] ? _GEN_1900 : _GEN_1899, _GEN_1890[0]})
+               : _GEN_1890[3]
+                   ? (_GEN_1890[2] ? _GEN_1898 : _GEN_1897)
+                   : _GEN_1890[2] ? _GEN_1896 : _GEN_1895,
+         _GEN_1877[5]
+           ? (_GEN_1877[4]
+                ? (_GEN_1877[3]
+                     ? (_GEN_1877[2] ? _GEN_1888 : _GEN_1889)
+                     : {_GEN_1877[2] ? _GEN_1886 : _GEN_1887, _GEN_1877[0]})
+                : _GEN_1877[3]
+                    ? (_GEN_1877[2] ? _GEN_1884 : _GEN_1885)
+                    : _GEN_1877[2] ? _GEN_1882 : _GEN_1883)
+           : _GEN_1877[4]
+               ? (_GEN_1877[3]
+                    ? (_GEN_1877[2] ? _GEN_1889 : _GEN_1888)
+                    : {_GEN_1877[2] ? _GEN_1887 : _GEN_1886, _GEN_1877[0]})
+               : _GEN_1877[3]
+                   ? (_GEN_1877[2] ? _GEN_1885 : _GEN_1884)
+                   : _GEN_1877[2] ? _GEN_1883 : _GEN_1882,
+         _GEN_1864[5]
+           ? (_GEN_1864[4]
+                ? (_GEN_1864[3]
+                     ? (_GEN_1864[2] ? _GEN_1875 : _GEN_1876)
+                     : {_GEN_1864[2] ? _GEN_1873 : _GEN_1874, _GEN_1864[0]})
+                : _GEN_1864[3]
+                    ? (_GEN_1864[2] ? _GEN_1871 : _GEN_1872)
+                    : _GEN_1864[2] ? _GEN_1869 : _GEN_1870)
+           : _GEN_1864[4]
+               ? (_GEN_1864[3]
+                    ? (_GEN_1864[2] ? _GEN_1876 : _GEN_1875)
+                    : {_GEN_1864[2] ? _GEN_1874 : _GEN_1873, _GEN_1864[0]})
+               : _GEN_1864[3]
+                   ? (_GEN_1864[2] ? _GEN_1872 : _GEN_1871)
+                   : _GEN_1864[2] ? _GEN_1870 : _GEN_1869};
+  wire [5:0]   _GEN_3734 = _GEN_3268 ? _GEN_3733[11:6] : _GEN_3733[5:0];
+  wire         _GEN_3735 = cmp_i576_1658663671_r4s1 & ~(_GEN_3120[1]);
+  wire [63:0]  _GEN_3736 =
+    lanes_sroa_236332_0_r4 >> {58'h0, lanes_sroa_239_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_239_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_239_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3735 =
-    _GEN_3254
-      ? {_GEN_1941[5]
-           ? (_GEN_1941[4]
-                ? (_GEN_1941[3]
-                     ? (_GEN_1941[2] ? _GEN_1952 : _GEN_1953)
-                     : {_GEN_1941[2] ? _GEN_1950 : _GEN_1951, _GEN_1941[0]})
-                : _GEN_1941[3]
-                    ? (_GEN_1941[2] ? _GEN_1948 : _GEN_1949)
-                    : _GEN_1941[2] ? _GEN_1946 : _GEN_1947)
-           : _GEN_1941[4]
-               ? (_GEN_1941[3]
-                    ? (_GEN_1941[2] ? _GEN_1953 : _GEN_1952)
-                    : {_GEN_1941[2] ? _GEN_1951 : _GEN_1950, _GEN_1941[0]})
-               : _GEN_1941[3]
-                   ? (_GEN_1941[2] ? _GEN_1949 : _GEN_1948)
-                   : _GEN_1941[2] ? _GEN_1947 : _GEN_1946,
-         _GEN_1928[5]
-           ? (_GEN_1928[4]
-                ? (_GEN_1928[3]
-                     ? (_GEN_1928[2] ? _GEN_1939 : _GEN_1940)
-                     : {_GEN_1928[2] ? _GEN_1937 : _GEN_1938, _GEN_1928[0]})
-                : _GEN_1928[3]
-                    ? (_GEN_1928[2] ? _GEN_1935 : _GEN_1936)
-                    : _GEN_1928[2] ? _GEN_1933 : _GEN_1934)
-           : _GEN_1928[4]
-               ? (_GEN_1928[3]
-                    ? (_GEN_1928[2] ? _GEN_1940 : _GEN_1939)
-                    : {_GEN_1928[2] ? _GEN_1938 : _GEN_1937, _GEN_1928[0]})
-               : _GEN_1928[3]
-                   ? (_GEN_1928[2] ? _GEN_1936 : _GEN_1935)
-                   : _GEN_1928[2] ? _GEN_1934 : _GEN_1933,
-         _GEN_1915[5]
-           ? (_GEN_1915[4]
-                ? (_GEN_1915[3]
-                     ? (_GEN_1915[2] ? _GEN_1926 : _GEN_1927)
-                     : {_GEN_1915[2] ? _GEN_1924 : _GEN_1925, _GEN_1915[0]})
-                : _GEN_1915[3]
-                    ? (_GEN_1915[2] ? _GEN_1922 : _GEN_1923)
-                    : _GEN_1915[2] ? _GEN_1920 : _GEN_1921)
-           : _GEN_1915[4]
-               ? (_GEN_1915[3]
-                    ? (_GEN_1915[2] ? _GEN_1927 : _GEN_1926)
-                    : {_GEN_1915[2] ? _GEN_1925 : _GEN_1924, _GEN_1915[0]})
-               : _GEN_1915[3]
-                   ? (_GEN_1915[2] ? _GEN_1923 : _GEN_1922)
-                   : _GEN_1915[2] ? _GEN_1921 : _GEN_1920,
-         _GEN_1902[5]
-           ? (_GEN_1902[4]
-                ? (_GEN_1902[3]
-                     ? (_GEN_1902[2] ? _GEN_1913 : _GEN_1914)
-                     : {_GEN_1902[2] ? _GEN_1911 : _GEN_1912, _GEN_1902[0]})
-                : _GEN_1902[3]
-                    ? (_GEN_1902[2] ? _GEN_1909 : _GEN_1910)
-                    : _GEN_1902[2] ? _GEN_1907 : _GEN_1908)
-           : _GEN_1902[4]
-               ? (_GEN_1902[3]
-                    ? (_GEN_1902[2] ? _GEN_1914 : _GEN_1913)
-                    : {_GEN_1902[2] ? _GEN_1912 : _GEN_1911, _GEN_1902[0]})
-               : _GEN_1902[3]
-                   ? (_GEN_1902[2] ? _GEN_1910 : _GEN_1909)
-                   : _GEN_1902[2] ? _GEN_1908 : _GEN_1907}
+  wire [11:0]  _GEN_3737 =
+    _GEN_3256
+      ? {_GEN_1943[5]
+           ? (_GEN_1943[4]
+                ? (_GEN_1943[3]
+                     ? (_GEN_1943[2] ? _GEN_1954 : _GEN_1955)
+                     : {_GEN_1943[2] ? _GEN_1952 : _GEN_1953, _GEN_1943[0]})
+                : _GEN_1943[3]
+                    ? (_GEN_1943[2] ? _GEN_1950 : _GEN_1951)
+                    : _GEN_1943[2] ? _GEN_1948 : _GEN_1949)
+           : _GEN_1943[4]
+               ? (_GEN_1943[3]
+                    ? (_GEN_1943[2] ? _GEN_1955 : _GEN_1954)
+                    : {_GEN_1943[2] ? _GEN_1953 : _GEN_1952, _GEN_1943[0]})
+               : _GEN_1943[3]
+                   ? (_GEN_1943[2] ? _GEN_1951 : _GEN_1950)
+                   : _GEN_1943[2] ? _GEN_1949 : _GEN_1948,
+         _GEN_1930[5]
+           ? (_GEN_1930[4]
+                ? (_GEN_1930[3]
+                     ? (_GEN_1930[2] ? _GEN_1941 : _GEN_1942)
+                     : {_GEN_1930[2] ? _GEN_1939 : _GEN_1940, _GEN_1930[0]})
+                : _GEN_1930[3]
+                    ? (_GEN_1930[2] ? _GEN_1937 : _GEN_1938)
+                    : _GEN_1930[2] ? _GEN_1935 : _GEN_1936)
+           : _GEN_1930[4]
+               ? (_GEN_1930[3]
+                    ? (_GEN_1930[2] ? _GEN_1942 : _GEN_1941)
+                    : {_GEN_1930[2] ? _GEN_1940 : _GEN_1939, _GEN_1930[0]})
+               : _GEN_1930[3]
+                   ? (_GEN_1930[2] ? _GEN_1938 : _GEN_1937)
+                   : _GEN_1930[2] ? _GEN_1936 : _GEN_1935,
+         _GEN_1917[5]
+           ? (_GEN_1917[4]
+                ? (_GEN_1917[3]
+                     ? (_GEN_1917[2] ? _GEN_1928 : _GEN_1929)
+                     : {_GEN_1917[2] ? _GEN_1926 : _GEN_1927, _GEN_1917[0]})
+                : _GEN_1917[3]
+                    ? (_GEN_1917[2] ? _GEN_1924 : _GEN_1925)
+                    : _GEN_1917[2] ? _GEN_1922 : _GEN_1923)
+           : _GEN_1917[4]
+               ? (_GEN_1917[3]
+                    ? (_GEN_1917[2] ? _GEN_1929 : _GEN_1928)
+                    : {_GEN_1917[2] ? _GEN_1927 : _GEN_1926, _GEN_1917[0]})
+               : _GEN_1917[3]
+                   ? (_GEN_1917[2] ? _GEN_1925 : _GEN_1924)
+                   : _GEN_1917[2] ? _GEN_1923 : _GEN_1922,
+         _GEN_1904[5]
+           ? (_GEN_1904[4]
+                ? (_GEN_1904[3]
+                     ? (_GEN_1904[2] ? _GEN_1915 : _GEN_1916)
+                     : {_GEN_1904[2] ? _GEN_1913 : _GEN_1914, _GEN_1904[0]})
+                : _GEN_1904[3]
+                    ? (_GEN_1904[2] ? _GEN_1911 : _GEN_1912)
+                    : _GEN_1904[2] ? _GEN_1909 : _GEN_1910)
+           : _GEN_1904[4]
+               ? (_GEN_1904[3]
+                    ? (_GEN_1904[2] ? _GEN_1916 : _GEN_1915)
+                    : {_GEN_1904[2] ? _GEN_1914 : _GEN_1913, _GEN_1904[0]})
+               : _GEN_1904[3]
+                   ? (_GEN_1904[2] ? _GEN_1912 : _GEN_1911)
+                   : _GEN_1904[2] ? _GEN_1910 : _GEN_1909}
       : {lanes_sroa_230_0_r4[2]
            ? {1'h1, lanes_sroa_230_0_r4[1:0]}
            : {1'h0, lanes_sroa_230_0_r4[1:0]},
-         _GEN_1980[5]
-           ? (_GEN_1980[4]
-                ? (_GEN_1980[3]
-                     ? (_GEN_1980[2] ? _GEN_1991 : _GEN_1992)
-                     : {_GEN_1980[2] ? _GEN_1989 : _GEN_1990, _GEN_1980[0]})
-                : _GEN_1980[3]
-                    ? (_GEN_1980[2] ? _GEN_1987 : _GEN_1988)
-                    : _GEN_1980[2] ? _GEN_1985 : _GEN_1986)
-           : _GEN_1980[4]
-               ? (_GEN_1980[3]
-                    ? (_GEN_1980[2] ? _GEN_1992 : _GEN_1991)
-                    : {_GEN_1980[2] ? _GEN_1990 : _GEN_1989, _GEN_1980[0]})
-               : _GEN_1980[3]
-                   ? (_GEN_1980[2] ? _GEN_1988 : _GEN_1987)
-                   : _GEN_1980[2] ? _GEN_1986 : _GEN_1985,
-         _GEN_1967[5]
-           ? (_GEN_1967[4]
-                ? (_GEN_1967[3]
-                     ? (_GEN_1967[2] ? _GEN_1978 : _GEN_1979)
-                     : {_GEN_1967[2] ? _GEN_1976 : _GEN_1977, _GEN_1967[0]})
-                : _GEN_1967[3]
-                    ? (_GEN_1967[2] ? _GEN_1974 : _GEN_1975)
-                    : _GEN_1967[2] ? _GEN_1972 : _GEN_1973)
-           : _GEN_1967[4]
-               ? (_GEN_1967[3]
-                    ? (_GEN_1967[2] ? _GEN_1979 : _GEN_1978)
-                    : {_GEN_1967[2] ? _GEN_1977 : _GEN_1976, _GEN_1967[0]})
-               : _GEN_1967[3]
-                   ? (_GEN_1967[2] ? _GEN_1975 : _GEN_1974)
-                   : _GEN_1967[2] ? _GEN_1973 : _GEN_1972,
-         _GEN_1954[5]
-           ? (_GEN_1954[4]
-                ? (_GEN_1954[3]
-                     ? (_GEN_1954[2] ? _GEN_1965 : _GEN_1966)
-                     : {_GEN_1954[2] ? _GEN_1963 : _GEN_1964, _GEN_1954[0]})
-                : _GEN_1954[3]
-                    ? (_GEN_1954[2] ? _GEN_1961 : _GEN_1962)
-                    : _GEN_1954[2] ? _GEN_1959 : _GEN_1960)
-           : _GEN_1954[4]
-               ? (_GEN_1954[3]
-                    ? (_GEN_1954[2] ? _GEN_1966 : _GEN_1965)
-                    : {_GEN_1954[2] ? _GEN_1964 : _GEN_1963, _GEN_1954[0]})
-               : _GEN_1954[3]
-                   ? (_GEN_1954[2] ? _GEN_1962 : _GEN_1961)
-                   : _GEN_1954[2] ? _GEN_1960 : _GEN_1959};
-  wire [5:0]   _GEN_3736 = _GEN_3256 ? _GEN_3735[11:6] : _GEN_3735[5:0];
-  wire         _GEN_3737 = cmp_i576_1655660668_r4s1 & ~(_GEN_3115[1]);
-  wire [63:0]  _GEN_3738 =
-    lanes_sroa_218324_0_r4 >> {58'h0, lanes_sroa_221_0_r4[2], 5'h0}
+         _GEN_1982[5]
+           ? (_GEN_1982[4]
+                ? (_GEN_1982[3]
+                     ? (_GEN_1982[2] ? _GEN_1993 : _GEN_1994)
+                     : {_GEN_1982[2] ? _GEN_1991 : _GEN_1992, _GEN_1982[0]})
+                : _GEN_1982[3]
+                    ? (_GEN_1982[2] ? _GEN_1989 : _GEN_1990)
+                    : _GEN_1982[2] ? _GEN_1987 : _GEN_1988)
+           : _GEN_1982[4]
+               ? (_GEN_1982[3]
+                    ? (_GEN_1982[2] ? _GEN_1994 : _GEN_1993)
+                    : {_GEN_1982[2] ? _GEN_1992 : _GEN_1991, _GEN_1982[0]})
+               : _GEN_1982[3]
+                   ? (_GEN_1982[2] ? _GEN_1990 : _GEN_1989)
+                   : _GEN_1982[2] ? _GEN_1988 : _GEN_1987,
+         _GEN_1969[5]
+           ? (_GEN_1969[4]
+                ? (_GEN_1969[3]
+                     ? (_GEN_1969[2] ? _GEN_1980 : _GEN_1981)
+                     : {_GEN_1969[2] ? _GEN_1978 : _GEN_1979, _GEN_1969[0]})
+                : _GEN_1969[3]
+                    ? (_GEN_1969[2] ? _GEN_1976 : _GEN_1977)
+                    : _GEN_1969[2] ? _GEN_1974 : _GEN_1975)
+           : _GEN_1969[4]
+               ? (_GEN_1969[3]
+                    ? (_GEN_1969[2] ? _GEN_1981 : _GEN_1980)
+                    : {_GEN_1969[2] ? _GEN_1979 : _GEN_1978, _GEN_1969[0]})
+               : _GEN_1969[3]
+                   ? (_GEN_1969[2] ? _GEN_1977 : _GEN_1976)
+                   : _GEN_1969[2] ? _GEN_1975 : _GEN_1974,
+         _GEN_1956[5]
+           ? (_GEN_1956[4]
+                ? (_GEN_1956[3]
+                     ? (_GEN_1956[2] ? _GEN_1967 : _GEN_1968)
+                     : {_GEN_1956[2] ? _GEN_1965 : _GEN_1966, _GEN_1956[0]})
+                : _GEN_1956[3]
+                    ? (_GEN_1956[2] ? _GEN_1963 : _GEN_1964)
+                    : _GEN_1956[2] ? _GEN_1961 : _GEN_1962)
+           : _GEN_1956[4]
+               ? (_GEN_1956[3]
+                    ? (_GEN_1956[2] ? _GEN_1968 : _GEN_1967)
+                    : {_GEN_1956[2] ? _GEN_1966 : _GEN_1965, _GEN_1956[0]})
+               : _GEN_1956[3]
+                   ? (_GEN_1956[2] ? _GEN_1964 : _GEN_1963)
+                   : _GEN_1956[2] ? _GEN_1962 : _GEN_1961};
+  wire [5:0]   _GEN_3738 = _GEN_3258 ? _GEN_3737[11:6] : _GEN_3737[5:0];
+  wire         _GEN_3739 = cmp_i576_1658663671_r4s1 & ~(_GEN_3117[1]);
+  wire [63:0]  _GEN_3740 =
+    lanes_sroa_218327_0_r4 >> {58'h0, lanes_sroa_221_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_221_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_221_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3739 =
-    _GEN_3244
-      ? {_GEN_2033[5]
-           ? (_GEN_2033[4]
-                ? (_GEN_2033[3]
-                     ? (_GEN_2033[2] ? _GEN_2044 : _GEN_2045)
-                     : {_GEN_2033[2] ? _GEN_2042 : _GEN_2043, _GEN_2033[0]})
-                : _GEN_2033[3]
-                    ? (_GEN_2033[2] ? _GEN_2040 : _GEN_2041)
-                    : _GEN_2033[2] ? _GEN_2038 : _GEN_2039)
-           : _GEN_2033[4]
-               ? (_GEN_2033[3]
-                    ? (_GEN_2033[2] ? _GEN_2045 : _GEN_2044)
-                    : {_GEN_2033[2] ? _GEN_2043 : _GEN_2042, _GEN_2033[0]})
-               : _GEN_2033[3]
-                   ? (_GEN_2033[2] ? _GEN_2041 : _GEN_2040)
-                   : _GEN_2033[2] ? _GEN_2039 : _GEN_2038,
-         _GEN_2020[5]
-           ? (_GEN_2020[4]
-                ? (_GEN_2020[3]
-                     ? (_GEN_2020[2] ? _GEN_2031 : _GEN_2032)
-                     : {_GEN_2020[2] ? _GEN_2029 : _GEN_2030, _GEN_2020[0]})
-                : _GEN_2020[3]
-                    ? (_GEN_2020[2] ? _GEN_2027 : _GEN_2028)
-                    : _GEN_2020[2] ? _GEN_2025 : _GEN_2026)
-           : _GEN_2020[4]
-               ? (_GEN_2020[3]
-                    ? (_GEN_2020[2] ? _GEN_2032 : _GEN_2031)
-                    : {_GEN_2020[2] ? _GEN_2030 : _GEN_2029, _GEN_2020[0]})
-               : _GEN_2020[3]
-                   ? (_GEN_2020[2] ? _GEN_2028 : _GEN_2027)
-                   : _GEN_2020[2] ? _GEN_2026 : _GEN_2025,
-         _GEN_2007[5]
-           ? (_GEN_2007[4]
-                ? (_GEN_2007[3]
-                     ? (_GEN_2007[2] ? _GEN_2018 : _GEN_2019)
-                     : {_GEN_2007[2] ? _GEN_2016 : _GEN_2017, _GEN_2007[0]})
-                : _GEN_2007[3]
-                    ? (_GEN_2007[2] ? _GEN_2014 : _GEN_2015)
-                    : _GEN_2007[2] ? _GEN_2012 : _GEN_2013)
-           : _GEN_2007[4]
-               ? (_GEN_2007[3]
-                    ? (_GEN_2007[2] ? _GEN_2019 : _GEN_2018)
-                    : {_GEN_2007[2] ? _GEN_2017 : _GEN_2016, _GEN_2007[0]})
-               : _GEN_2007[3]
-                   ? (_GEN_2007[2] ? _GEN_2015 : _GEN_2014)
-                   : _GEN_2007[2] ? _GEN_2013 : _GEN_2012,
-         _GEN_1994[5]
-           ? (_GEN_1994[4]
-                ? (_GEN_1994[3]
-                     ? (_GEN_1994[2] ? _GEN_2005 : _GEN_2006)
-                     : {_GEN_1994[2] ? _GEN_2003 : _GEN_2004, _GEN_1994[0]})
-                : _GEN_1994[3]
-                    ? (_GEN_1994[2] ? _GEN_2001 : _GEN_2002)
-                    : _GEN_1994[2] ? _GEN_1999 : _GEN_2000)
-           : _GEN_1994[4]
-               ? (_GEN_1994[3]
-                    ? (_GEN_1994[2] ? _GEN_2006 : _GEN_2005)
-                    : {_GEN_1994[2] ? _GEN_2004 : _GEN_2003, _GEN_1994[0]})
-               : _GEN_1994[3]
-                   ? (_GEN_1994[2] ? _GEN_2002 : _GEN_2001)
-                   : _GEN_1994[2] ? _GEN_2000 : _GEN_1999}
+  wire [11:0]  _GEN_3741 =
+    _GEN_3246
+      ? {_GEN_2035[5]
+           ? (_GEN_2035[4]
+                ? (_GEN_2035[3]
+                     ? (_GEN_2035[2] ? _GEN_2046 : _GEN_2047)
+                     : {_GEN_2035[2] ? _GEN_2044 : _GEN_2045, _GEN_2035[0]})
+                : _GEN_2035[3]
+                    ? (_GEN_2035[2] ? _GEN_2042 : _GEN_2043)
+                    : _GEN_2035[2] ? _GEN_2040 : _GEN_2041)
+           : _GEN_2035[4]
+               ? (_GEN_2035[3]
+                    ? (_GEN_2035[2] ? _GEN_2047 : _GEN_2046)
+                    : {_GEN_2035[2] ? _GEN_2045 : _GEN_2044, _GEN_2035[0]})
+               : _GEN_2035[3]
+                   ? (_GEN_2035[2] ? _GEN_2043 : _GEN_2042)
+                   : _GEN_2035[2] ? _GEN_2041 : _GEN_2040,
+         _GEN_2022[5]
+           ? (_GEN_2022[4]
+                ? (_GEN_2022[3]
+                     ? (_GEN_2022[2] ? _GEN_2033 : _GEN_2034)
+                     : {_GEN_2022[2] ? _GEN_2031 : _GEN_2032, _GEN_2022[0]})
+                : _GEN_2022[3]
+                    ? (_GEN_2022[2] ? _GEN_2029 : _GEN_2030)
+                    : _GEN_2022[2] ? _GEN_2027 : _GEN_2028)
+           : _GEN_2022[4]
+               ? (_GEN_2022[3]
+                    ? (_GEN_2022[2] ? _GEN_2034 : _GEN_2033)
+                    : {_GEN_2022[2] ? _GEN_2032 : _GEN_2031, _GEN_2022[0]})
+               : _GEN_2022[3]
+                   ? (_GEN_2022[2] ? _GEN_2030 : _GEN_2029)
+                   : _GEN_2022[2] ? _GEN_2028 : _GEN_2027,
+         _GEN_2009[5]
+           ? (_GEN_2009[4]
+                ? (_GEN_2009[3]
+                     ? (_GEN_2009[2] ? _GEN_2020 : _GEN_2021)
+                     : {_GEN_2009[2] ? _GEN_2018 : _GEN_2019, _GEN_2009[0]})
+                : _GEN_2009[3]
+                    ? (_GEN_2009[2] ? _GEN_2016 : _GEN_2017)
+                    : _GEN_2009[2] ? _GEN_2014 : _GEN_2015)
+           : _GEN_2009[4]
+               ? (_GEN_2009[3]
+                    ? (_GEN_2009[2] ? _GEN_2021 : _GEN_2020)
+                    : {_GEN_2009[2] ? _GEN_2019 : _GEN_2018, _GEN_2009[0]})
+               : _GEN_2009[3]
+                   ? (_GEN_2009[2] ? _GEN_2017 : _GEN_2016)
+                   : _GEN_2009[2] ? _GEN_2015 : _GEN_2014,
+         _GEN_1996[5]
+           ? (_GEN_1996[4]
+                ? (_GEN_1996[3]
+                     ? (_GEN_1996[2] ? _GEN_2007 : _GEN_2008)
+                     : {_GEN_1996[2] ? _GEN_2005 : _GEN_2006, _GEN_1996[0]})
+                : _GEN_1996[3]
+                    ? (_GEN_1996[2] ? _GEN_2003 : _GEN_2004)
+                    : _GEN_1996[2] ? _GEN_2001 : _GEN_2002)
+           : _GEN_1996[4]
+               ? (_GEN_1996[3]
+                    ? (_GEN_1996[2] ? _GEN_2008 : _GEN_2007)
+                    : {_GEN_1996[2] ? _GEN_2006 : _GEN_2005, _GEN_1996[0]})
+               : _GEN_1996[3]
+                   ? (_GEN_1996[2] ? _GEN_2004 : _GEN_2003)
+                   : _GEN_1996[2] ? _GEN_2002 : _GEN_2001}
       : {lanes_sroa_212_0_r4[2]
            ? {1'h1, lanes_sroa_212_0_r4[1:0]}
            : {1'h0, lanes_sroa_212_0_r4[1:0]},
-         _GEN_2072[5]
-           ? (_GEN_2072[4]
-                ? (_GEN_2072[3]
-                     ? (_GEN_2072[2] ? _GEN_2083 : _GEN_2084)
-                     : {_GEN_2072[2] ? _GEN_2081 : _GEN_2082, _GEN_2072[0]})
-                : _GEN_2072[3]
-                    ? (_GEN_2072[2] ? _GEN_2079 : _GEN_2080)
-                    : _GEN_2072[2] ? _GEN_2077 : _GEN_2078)
-           : _GEN_2072[4]
-               ? (_GEN_2072[3]
-                    ? (_GEN_2072[2] ? _GEN_2084 : _GEN_2083)
-                    : {_GEN_2072[2] ? _GEN_2082 : _GEN_2081, _GEN_2072[0]})
-               : _GEN_2072[3]
-                   ? (_GEN_2072[2] ? _GEN_2080 : _GEN_2079)
-                   : _GEN_2072[2] ? _GEN_2078 : _GEN_2077,
-         _GEN_2059[5]
-           ? (_GEN_2059[4]
-                ? (_GEN_2059[3]
-                     ? (_GEN_2059[2] ? _GEN_2070 : _GEN_2071)
-                     : {_GEN_2059[2] ? _GEN_2068 : _GEN_2069, _GEN_2059[0]})
-                : _GEN_2059[3]
-                    ? (_GEN_2059[2] ? _GEN_2066 : _GEN_2067)
-                    : _GEN_2059[2] ? _GEN_2064 : _GEN_2065)
-           : _GEN_2059[4]
-               ? (_GEN_2059[3]
-                    ? (_GEN_2059[2] ? _GEN_2071 : _GEN_2070)
-                    : {_GEN_2059[2] ? _GEN_2069 : _GEN_2068, _GEN_2059[0]})
-               : _GEN_2059[3]
-                   ? (_GEN_2059[2] ? _GEN_2067 : _GEN_2066)
-                   : _GEN_2059[2] ? _GEN_2065 : _GEN_2064,
-         _GEN_2046[5]
-           ? (_GEN_2046[4]
-                ? (_GEN_2046[3]
-                     ? (_GEN_2046[2] ? _GEN_2057 : _GEN_2058)
-                     : {_GEN_2046[2] ? _GEN_2055 : _GEN_2056, _GEN_2046[0]})
-                : _GEN_2046[3]
-                    ? (_GEN_2046[2] ? _GEN_2053 : _GEN_2054)
-                    : _GEN_2046[2] ? _GEN_2051 : _GEN_2052)
-           : _GEN_2046[4]
-               ? (_GEN_2046[3]
-                    ? (_GEN_2046[2] ? _GEN_2058 : _GEN_2057)
-                    : {_GEN_2046[2] ? _GEN_2056 : _GEN_2055, _GEN_2046[0]})
-               : _GEN_2046[3]
-                   ? (_GEN_2046[2] ? _GEN_2054 : _GEN_2053)
-                   : _GEN_2046[2] ? _GEN_2052 : _GEN_2051};
-  wire [5:0]   _GEN_3740 = _GEN_3246 ? _GEN_3739[11:6] : _GEN_3739[5:0];
-  wire         _GEN_3741 = cmp_i576_1655660668_r4s1 & ~(_GEN_3112[1]);
-  wire [63:0]  _GEN_3742 =
-    lanes_sroa_200319_0_r4 >> {58'h0, lanes_sroa_203_0_r4[2], 5'h0}
+         _GEN_2074[5]
+           ? (_GEN_2074[4]
+                ? (_GEN_2074[3]
+                     ? (_GEN_2074[2] ? _GEN_2085 : _GEN_2086)
+                     : {_GEN_2074[2] ? _GEN_2083 : _GEN_2084, _GEN_2074[0]})
+                : _GEN_2074[3]
+                    ? (_GEN_2074[2] ? _GEN_2081 : _GEN_2082)
+                    : _GEN_2074[2] ? _GEN_2079 : _GEN_2080)
+           : _GEN_2074[4]
+               ? (_GEN_2074[3]
+                    ? (_GEN_2074[2] ? _GEN_2086 : _GEN_2085)
+                    : {_GEN_2074[2] ? _GEN_2084 : _GEN_2083, _GEN_2074[0]})
+               : _GEN_2074[3]
+                   ? (_GEN_2074[2] ? _GEN_2082 : _GEN_2081)
+                   : _GEN_2074[2] ? _GEN_2080 : _GEN_2079,
+         _GEN_2061[5]
+           ? (_GEN_2061[4]
+                ? (_GEN_2061[3]
+                     ? (_GEN_2061[2] ? _GEN_2072 : _GEN_2073)
+                     : {_GEN_2061[2] ? _GEN_2070 : _GEN_2071, _GEN_2061[0]})
+                : _GEN_2061[3]
+                    ? (_GEN_2061[2] ? _GEN_2068 : _GEN_2069)
+                    : _GEN_2061[2] ? _GEN_2066 : _GEN_2067)
+           : _GEN_2061[4]
+               ? (_GEN_2061[3]
+                    ? (_GEN_2061[2] ? _GEN_2073 : _GEN_2072)
+                    : {_GEN_2061[2] ? _GEN_2071 : _GEN_2070, _GEN_2061[0]})
+               : _GEN_2061[3]
+                   ? (_GEN_2061[2] ? _GEN_2069 : _GEN_2068)
+                   : _GEN_2061[2] ? _GEN_2067 : _GEN_2066,
+         _GEN_2048[5]
+           ? (_GEN_2048[4]
+                ? (_GEN_2048[3]
+                     ? (_GEN_2048[2] ? _GEN_2059 : _GEN_2060)
+                     : {_GEN_2048[2] ? _GEN_2057 : _GEN_2058, _GEN_2048[0]})
+                : _GEN_2048[3]
+                    ? (_GEN_2048[2] ? _GEN_2055 : _GEN_2056)
+                    : _GEN_2048[2] ? _GEN_2053 : _GEN_2054)
+           : _GEN_2048[4]
+               ? (_GEN_2048[3]
+                    ? (_GEN_2048[2] ? _GEN_2060 : _GEN_2059)
+                    : {_GEN_2048[2] ? _GEN_2058 : _GEN_2057, _GEN_2048[0]})
+               : _GEN_2048[3]
+                   ? (_GEN_2048[2] ? _GEN_2056 : _GEN_2055)
+                   : _GEN_2048[2] ? _GEN_2054 : _GEN_2053};
+  wire [5:0]   _GEN_3742 = _GEN_3248 ? _GEN_3741[11:6] : _GEN_3741[5:0];
+  wire         _GEN_3743 = cmp_i576_1658663671_r4s1 & ~(_GEN_3114[1]);
+  wire [63:0]  _GEN_3744 =
+    lanes_sroa_200322_0_r4 >> {58'h0, lanes_sroa_203_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_203_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_203_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3743 =
-    _GEN_3234
-      ? {_GEN_2125[5]
-           ? (_GEN_2125[4]
-                ? (_GEN_2125[3]
-                     ? (_GEN_2125[2] ? _GEN_2136 : _GEN_2137)
-                     : {_GEN_2125[2] ? _GEN_2134 : _GEN_2135, _GEN_2125[0]})
-                : _GEN_2125[3]
-                    ? (_GEN_2125[2] ? _GEN_2132 : _GEN_2133)
-                    : _GEN_2125[2] ? _GEN_2130 : _GEN_2131)
-           : _GEN_2125[4]
-               ? (_GEN_2125[3]
-                    ? (_GEN_2125[2] ? _GEN_2137 : _GEN_2136)
-                    : {_GEN_2125[2] ? _GEN_2135 : _GEN_2134, _GEN_2125[0]})
-               : _GEN_2125[3]
-                   ? (_GEN_2125[2] ? _GEN_2133 : _GEN_2132)
-                   : _GEN_2125[2] ? _GEN_2131 : _GEN_2130,
-         _GEN_2112[5]
-           ? (_GEN_2112[4]
-                ? (_GEN_2112[3]
-                     ? (_GEN_2112[2] ? _GEN_2123 : _GEN_2124)
-                     : {_GEN_2112[2] ? _GEN_2121 : _GEN_2122, _GEN_2112[0]})
-                : _GEN_2112[3]
-                    ? (_GEN_2112[2] ? _GEN_2119 : _GEN_2120)
-                    : _GEN_2112[2] ? _GEN_2117 : _GEN_2118)
-           : _GEN_2112[4]
-               ? (_GEN_2112[3]
-                    ? (_GEN_2112[2] ? _GEN_2124 : _GEN_2123)
-                    : {_GEN_2112[2] ? _GEN_2122 : _GEN_2121, _GEN_2112[0]})
-               : _GEN_2112[3]
-                   ? (_GEN_2112[2] ? _GEN_2120 : _GEN_2119)
-                   : _GEN_2112[2] ? _GEN_2118 : _GEN_2117,
-         _GEN_2099[5]
-           ? (_GEN_2099[4]
-                ? (_GEN_2099[3]
-                     ? (_GEN_2099[2] ? _GEN_2110 : _GEN_2111)
-                     : {_GEN_2099[2] ? _GEN_2108 : _GEN_2109, _GEN_2099[0]})
-                : _GEN_2099[3]
-                    ? (_GEN_2099[2] ? _GEN_2106 : _GEN_2107)
-                    : _GEN_2099[2] ? _GEN_2104 : _GEN_2105)
-           : _GEN_2099[4]
-               ? (_GEN_2099[3]
-                    ? (_GEN_2099[2] ? _GEN_2111 : _GEN_2110)
-                    : {_GEN_2099[2] ? _GEN_2109 : _GEN_2108, _GEN_2099[0]})
-               : _GEN_2099[3]
-                   ? (_GEN_2099[2] ? _GEN_2107 : _GEN_2106)
-                   : _GEN_2099[2] ? _GEN_2105 : _GEN_2104,
-         _GEN_2086[5]
-           ? (_GEN_2086[4]
-                ? (_GEN_2086[3]
-                     ? (_GEN_2086[2] ? _GEN_2097 : _GEN_2098)
-                     : {_GEN_2086[2] ? _GEN_2095 : _GEN_2096, _GEN_2086[0]})
-                : _GEN_2086[3]
-                    ? (_GEN_2086[2] ? _GEN_2093 : _GEN_2094)
-                    : _GEN_2086[2] ? _GEN_2091 : _GEN_2092)
-           : _GEN_2086[4]
-               ? (_GEN_2086[3]
-                    ? (_GEN_2086[2] ? _GEN_2098 : _GEN_2097)
-                    : {_GEN_2086[2] ? _GEN_2096 : _GEN_2095, _GEN_2086[0]})
-               : _GEN_2086[3]
-                   ? (_GEN_2086[2] ? _GEN_2094 : _GEN_2093)
-                   : _GEN_2086[2] ? _GEN_2092 : _GEN_2091}
+  wire [11:0]  _GEN_3745 =
+    _GEN_3236
+      ? {_GEN_2127[5]
+           ? (_GEN_2127[4]
+                ? (_GEN_2127[3]
+                     ? (_GEN_2127[2] ? _GEN_2138 : _GEN_2139)
+                     : {_GEN_2127[2] ? _GEN_2136 : _GEN_2137, _GEN_2127[0]})
+                : _GEN_2127[3]
+                    ? (_GEN_2127[2] ? _GEN_2134 : _GEN_2135)
+                    : _GEN_2127[2] ? _GEN_2132 : _GEN_2133)
+           : _GEN_2127[4]
+               ? (_GEN_2127[3]
+                    ? (_GEN_2127[2] ? _GEN_2139 : _GEN_2138)
+                    : {_GEN_2127[2] ? _GEN_2137 : _GEN_2136, _GEN_2127[0]})
+               : _GEN_2127[3]
+                   ? (_GEN_2127[2] ? _GEN_2135 : _GEN_2134)
+                   : _GEN_2127[2] ? _GEN_2133 : _GEN_2132,
+         _GEN_2114[5]
+           ? (_GEN_2114[4]
+                ? (_GEN_2114[3]
+                     ? (_GEN_2114[2] ? _GEN_2125 : _GEN_2126)
+                     : {_GEN_2114[2] ? _GEN_2123 : _GEN_2124, _GEN_2114[0]})
+                : _GEN_2114[3]
+                    ? (_GEN_2114[2] ? _GEN_2121 : _GEN_2122)
+                    : _GEN_2114[2] ? _GEN_2119 : _GEN_2120)
+           : _GEN_2114[4]
+               ? (_GEN_2114[3]
+                    ? (_GEN_2114[2] ? _GEN_2126 : _GEN_2125)
+                    : {_GEN_2114[2] ? _GEN_2124 : _GEN_2123, _GEN_2114[0]})
+               : _GEN_2114[3]
+                   ? (_GEN_2114[2] ? _GEN_2122 : _GEN_2121)
+                   : _GEN_2114[2] ? _GEN_2120 : _GEN_2119,
+         _GEN_2101[5]
+           ? (_GEN_2101[4]
+                ? (_GEN_2101[3]
+                     ? (_GEN_2101[2] ? _GEN_2112 : _GEN_2113)
+                     : {_GEN_2101[2] ? _GEN_2110 : _GEN_2111, _GEN_2101[0]})
+                : _GEN_2101[3]
+                    ? (_GEN_2101[2] ? _GEN_2108 : _GEN_2109)
+                    : _GEN_2101[2] ? _GEN_2106 : _GEN_2107)
+           : _GEN_2101[4]
+               ? (_GEN_2101[3]
+                    ? (_GEN_2101[2] ? _GEN_2113 : _GEN_2112)
+                    : {_GEN_2101[2] ? _GEN_2111 : _GEN_2110, _GEN_2101[0]})
+               : _GEN_2101[3]
+                   ? (_GEN_2101[2] ? _GEN_2109 : _GEN_2108)
+                   : _GEN_2101[2] ? _GEN_2107 : _GEN_2106,
+         _GEN_2088[5]
+           ? (_GEN_2088[4]
+                ? (_GEN_2088[3]
+                     ? (_GEN_2088[2] ? _GEN_2099 : _GEN_2100)
+                     : {_GEN_2088[2] ? _GEN_2097 : _GEN_2098, _GEN_2088[0]})
+                : _GEN_2088[3]
+                    ? (_GEN_2088[2] ? _GEN_2095 : _GEN_2096)
+                    : _GEN_2088[2] ? _GEN_2093 : _GEN_2094)
+           : _GEN_2088[4]
+               ? (_GEN_2088[3]
+                    ? (_GEN_2088[2] ? _GEN_2100 : _GEN_2099)
+                    : {_GEN_2088[2] ? _GEN_2098 : _GEN_2097, _GEN_2088[0]})
+               : _GEN_2088[3]
+                   ? (_GEN_2088[2] ? _GEN_2096 : _GEN_2095)
+                   : _GEN_2088[2] ? _GEN_2094 : _GEN_2093}
       : {lanes_sroa_194_0_r4[2]
            ? {1'h1, lanes_sroa_194_0_r4[1:0]}
            : {1'h0, lanes_sroa_194_0_r4[1:0]},
-         _GEN_2164[5]
-           ? (_GEN_2164[4]
-                ? (_GEN_2164[3]
-                     ? (_GEN_2164[2] ? _GEN_2175 : _GEN_2176)
-                     : {_GEN_2164[2] ? _GEN_2173 : _GEN_2174, _GEN_2164[0]})
-                : _GEN_2164[3]
-                    ? (_GEN_2164[2] ? _GEN_2171 : _GEN_2172)
-                    : _GEN_2164[2] ? _GEN_2169 : _GEN_2170)
-           : _GEN_2164[4]
-               ? (_GEN_2164[3]
-                    ? (_GEN_2164[2] ? _GEN_2176 : _GEN_2175)
-                    : {_GEN_2164[2] ? _GEN_2174 : _GEN_2173, _GEN_2164[0]})
-               : _GEN_2164[3]
-                   ? (_GEN_2164[2] ? _GEN_2172 : _GEN_2171)
-                   : _GEN_2164[2] ? _GEN_2170 : _GEN_2169,
-         _GEN_2151[5]
-           ? (_GEN_2151[4]
-                ? (_GEN_2151[3]
-                     ? (_GEN_2151[2] ? _GEN_2162 : _GEN_2163)
-                     : {_GEN_2151[2] ? _GEN_2160 : _GEN_2161, _GEN_2151[0]})
-                : _GEN_2151[3]
-                    ? (_GEN_2151[2] ? _GEN_2158 : _GEN_2159)
-                    : _GEN_2151[2] ? _GEN_2156 : _GEN_2157)
-           : _GEN_2151[4]
-               ? (_GEN_2151[3]
-                    ? (_GEN_2151[2] ? _GEN_2163 : _GEN_2162)
-                    : {_GEN_2151[2] ? _GEN_2161 : _GEN_2160, _GEN_2151[0]})
-               : _GEN_2151[3]
-                   ? (_GEN_2151[2] ? _GEN_2159 : _GEN_2158)
-                   : _GEN_2151[2] ? _GEN_2157 : _GEN_2156,
-         _GEN_2138[5]
-           ? (_GEN_2138[4]
-                ? (_GEN_2138[3]
-                     ? (_GEN_2138[2] ? _GEN_2149 : _GEN_2150)
-                     : {_GEN_2138[2] ? _GEN_2147 : _GEN_2148, _GEN_2138[0]})
-                : _GEN_2138[3]
-                    ? (_GEN_2138[2] ? _GEN_2145 : _GEN_2146)
-                    : _GEN_2138[2] ? _GEN_2143 : _GEN_2144)
-           : _GEN_2138[4]
-               ? (_GEN_2138[3]
-                    ? (_GEN_2138[2] ? _GEN_2150 : _GEN_2149)
-                    : {_GEN_2138[2] ? _GEN_2148 : _GEN_2147, _GEN_2138[0]})
-               : _GEN_2138[3]
-                   ? (_GEN_2138[2] ? _GEN_2146 : _GEN_2145)
-                   : _GEN_2138[2] ? _GEN_2144 : _GEN_2143};
-  wire [5:0]   _GEN_3744 = _GEN_3236 ? _GEN_3743[11:6] : _GEN_3743[5:0];
-  wire         _GEN_3745 = cmp_i576_1655660668_r4s1 & ~(_GEN_3109[1]);
-  wire [63:0]  _GEN_3746 =
-    lanes_sroa_182314_0_r4 >> {58'h0, lanes_sroa_185_0_r4[2], 5'h0}
+         _GEN_2166[5]
+           ? (_GEN_2166[4]
+                ? (_GEN_2166[3]
+                     ? (_GEN_2166[2] ? _GEN_2177 : _GEN_2178)
+                     : {_GEN_2166[2] ? _GEN_2175 : _GEN_2176, _GEN_2166[0]})
+                : _GEN_2166[3]
+                    ? (_GEN_2166[2] ? _GEN_2173 : _GEN_2174)
+                    : _GEN_2166[2] ? _GEN_2171 : _GEN_2172)
+           : _GEN_2166[4]
+               ? (_GEN_2166[3]
+                    ? (_GEN_2166[2] ? _GEN_2178 : _GEN_2177)
+                    : {_GEN_2166[2] ? _GEN_2176 : _GEN_2175, _GEN_2166[0]})
+               : _GEN_2166[3]
+                   ? (_GEN_2166[2] ? _GEN_2174 : _GEN_2173)
+                   : _GEN_2166[2] ? _GEN_2172 : _GEN_2171,
+         _GEN_2153[5]
+           ? (_GEN_2153[4]
+                ? (_GEN_2153[3]
+                     ? (_GEN_2153[2] ? _GEN_2164 : _GEN_2165)
+                     : {_GEN_2153[2] ? _GEN_2162 : _GEN_2163, _GEN_2153[0]})
+                : _GEN_2153[3]
+                    ? (_GEN_2153[2] ? _GEN_2160 : _GEN_2161)
+                    : _GEN_2153[2] ? _GEN_2158 : _GEN_2159)
+           : _GEN_2153[4]
+               ? (_GEN_2153[3]
+                    ? (_GEN_2153[2] ? _GEN_2165 : _GEN_2164)
+                    : {_GEN_2153[2] ? _GEN_2163 : _GEN_2162, _GEN_2153[0]})
+               : _GEN_2153[3]
+                   ? (_GEN_2153[2] ? _GEN_2161 : _GEN_2160)
+                   : _GEN_2153[2] ? _GEN_2159 : _GEN_2158,
+         _GEN_2140[5]
+           ? (_GEN_2140[4]
+                ? (_GEN_2140[3]
+                     ? (_GEN_2140[2] ? _GEN_2151 : _GEN_2152)
+                     : {_GEN_2140[2] ? _GEN_2149 : _GEN_2150, _GEN_2140[0]})
+                : _GEN_2140[3]
+                    ? (_GEN_2140[2] ? _GEN_2147 : _GEN_2148)
+                    : _GEN_2140[2] ? _GEN_2145 : _GEN_2146)
+           : _GEN_2140[4]
+               ? (_GEN_2140[3]
+                    ? (_GEN_2140[2] ? _GEN_2152 : _GEN_2151)
+                    : {_GEN_2140[2] ? _GEN_2150 : _GEN_2149, _GEN_2140[0]})
+               : _GEN_2140[3]
+                   ? (_GEN_2140[2] ? _GEN_2148 : _GEN_2147)
+                   : _GEN_2140[2] ? _GEN_2146 : _GEN_2145};
+  wire [5:0]   _GEN_3746 = _GEN_3238 ? _GEN_3745[11:6] : _GEN_3745[5:0];
+  wire         _GEN_3747 = cmp_i576_1658663671_r4s1 & ~(_GEN_3111[1]);
+  wire [63:0]  _GEN_3748 =
+    lanes_sroa_182317_0_r4 >> {58'h0, lanes_sroa_185_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_185_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_185_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3747 =
-    _GEN_3224
-      ? {_GEN_2217[5]
-           ? (_GEN_2217[4]
-                ? (_GEN_2217[3]
-                     ? (_GEN_2217[2] ? _GEN_2228 : _GEN_2229)
-                     : {_GEN_2217[2] ? _GEN_2226 : _GEN_2227, _GEN_2217[0]})
-                : _GEN_2217[3]
-                    ? (_GEN_2217[2] ? _GEN_2224 : _GEN_2225)
-                    : _GEN_2217[2] ? _GEN_2222 : _GEN_2223)
-           : _GEN_2217[4]
-               ? (_GEN_2217[3]
-                    ? (_GEN_2217[2] ? _GEN_2229 : _GEN_2228)
-                    : {_GEN_2217[2] ? _GEN_2227 : _GEN_2226, _GEN_2217[0]})
-               : _GEN_2217[3]
-                   ? (_GEN_2217[2] ? _GEN_2225 : _GEN_2224)
-                   : _GEN_2217[2] ? _GEN_2223 : _GEN_2222,
-         _GEN_2204[5]
-           ? (_GEN_2204[4]
-                ? (_GEN_2204[3]
-                     ? (_GEN_2204[2] ? _GEN_2215 : _GEN_2216)
-                     : {_GEN_2204[2] ? _GEN_2213 : _GEN_2214, _GEN_2204[0]})
-                : _GEN_2204[3]
-                    ? (_GEN_2204[2] ? _GEN_2211 : _GEN_2212)
-                    : _GEN_2204[2] ? _GEN_2209 : _GEN_2210)
-           : _GEN_2204[4]
-               ? (_GEN_2204[3]
-                    ? (_GEN_2204[2] ? _GEN_2216 : _GEN_2215)
-                    : {_GEN_2204[2] ? _GEN_2214 : _GEN_2213, _GEN_2204[0]})
-               : _GEN_2204[3]
-                   ? (_GEN_2204[2] ? _GEN_2212 : _GEN_2211)
-                   : _GEN_2204[2] ? _GEN_2210 : _GEN_2209,
-         _GEN_2191[5]
-           ? (_GEN_2191[4]
-                ? (_GEN_2191[3]
-                     ? (_GEN_2191[2] ? _GEN_2202 : _GEN_2203)
-                     : {_GEN_2191[2] ? _GEN_2200 : _GEN_2201, _GEN_2191[0]})
-                : _GEN_2191[3]
-                    ? (_GEN_2191[2] ? _GEN_2198 : _GEN_2199)
-                    : _GEN_2191[2] ? _GEN_2196 : _GEN_2197)
-           : _GEN_2191[4]
-               ? (_GEN_2191[3]
-                    ? (_GEN_2191[2] ? _GEN_2203 : _GEN_2202)
-                    : {_GEN_2191[2] ? _GEN_2201 : _GEN_2200, _GEN_2191[0]})
-               : _GEN_2191[3]
-                   ? (_GEN_2191[2] ? _GEN_2199 : _GEN_2198)
-                   : _GEN_2191[2] ? _GEN_2197 : _GEN_2196,
-         _GEN_2178[5]
-           ? (_GEN_2178[4]
-                ? (_GEN_2178[3]
-                     ? (_GEN_2178[2] ? _GEN_2189 : _GEN_2190)
-                     : {_GEN_2178[2] ? _GEN_2187 : _GEN_2188, _GEN_2178[0]})
-                : _GEN_2178[3]
-                    ? (_GEN_2178[2] ? _GEN_2185 : _GEN_2186)
-                    : _GEN_2178[2] ? _GEN_2183 : _GEN_2184)
-           : _GEN_2178[4]
-               ? (_GEN_2178[3]
-                    ? (_GEN_2178[2] ? _GEN_2190 : _GEN_2189)
-                    : {_GEN_2178[2] ? _GEN_2188 : _GEN_2187, _GEN_2178[0]})
-               : _GEN_2178[3]
-                   ? (_GEN_2178[2] ? _GEN_2186 : _GEN_2185)
-                   : _GEN_2178[2] ? _GEN_2184 : _GEN_2183}
+  wire [11:0]  _GEN_3749 =
+    _GEN_3226
+      ? {_GEN_2219[5]
+           ? (_GEN_2219[4]
+                ? (_GEN_2219[3]
+                     ? (_GEN_2219[2] ? _GEN_2230 : _GEN_2231)
+                     : {_GEN_2219[2] ? _GEN_2228 : _GEN_2229, _GEN_2219[0]})
+                : _GEN_2219[3]
+                    ? (_GEN_2219[2] ? _GEN_2226 : _GEN_2227)
+                    : _GEN_2219[2] ? _GEN_2224 : _GEN_2225)
+           : _GEN_2219[4]
+               ? (_GEN_2219[3]
+                    ? (_GEN_2219[2] ? _GEN_2231 : _GEN_2230)
+                    : {_GEN_2219[2] ? _GEN_2229 : _GEN_2228, _GEN_2219[0]})
+               : _GEN_2219[3]
+                   ? (_GEN_2219[2] ? _GEN_2227 : _GEN_2226)
+                   : _GEN_2219[2] ? _GEN_2225 : _GEN_2224,
+         _GEN_2206[5]
+           ? (_GEN_2206[4]
+                ? (_GEN_2206[3]
+                     ? (_GEN_2206[2] ? _GEN_2217 : _GEN_2218)
+                     : {_GEN_2206[2] ? _GEN_2215 : _GEN_2216, _GEN_2206[0]})
+                : _GEN_2206[3]
+                    ? (_GEN_2206[2] ? _GEN_2213 : _GEN_2214)
+                    : _GEN_2206[2] ? _GEN_2211 : _GEN_2212)
+           : _GEN_2206[4]
+               ? (_GEN_2206[3]
+                    ? (_GEN_2206[2] ? _GEN_2218 : _GEN_2217)
+                    : {_GEN_2206[2] ? _GEN_2216 : _GEN_2215, _GEN_2206[0]})
+               : _GEN_2206[3]
+                   ? (_GEN_2206[2] ? _GEN_2214 : _GEN_2213)
+                   : _GEN_2206[2] ? _GEN_2212 : _GEN_2211,
+         _GEN_2193[5]
+           ? (_GEN_2193[4]
+                ? (_GEN_2193[3]
+                     ? (_GEN_2193[2] ? _GEN_2204 : _GEN_2205)
+                     : {_GEN_2193[2] ? _GEN_2202 : _GEN_2203, _GEN_2193[0]})
+                : _GEN_2193[3]
+                    ? (_GEN_2193[2] ? _GEN_2200 : _GEN_2201)
+                    : _GEN_2193[2] ? _GEN_2198 : _GEN_2199)
+           : _GEN_2193[4]
+               ? (_GEN_2193[3]
+                    ? (_GEN_2193[2] ? _GEN_2205 : _GEN_2204)
+                    : {_GEN_2193[2] ? _GEN_2203 : _GEN_2202, _GEN_2193[0]})
+               : _GEN_2193[3]
+                   ? (_GEN_2193[2] ? _GEN_2201 : _GEN_2200)
+                   : _GEN_2193[2] ? _GEN_2199 : _GEN_2198,
+         _GEN_2180[5]
+           ? (_GEN_2180[4]
+                ? (_GEN_2180[3]
+                     ? (_GEN_2180[2] ? _GEN_2191 : _GEN_2192)
+                     : {_GEN_2180[2] ? _GEN_2189 : _GEN_2190, _GEN_2180[0]})
+                : _GEN_2180[3]
+                    ? (_GEN_2180[2] ? _GEN_2187 : _GEN_2188)
+                    : _GEN_2180[2] ? _GEN_2185 : _GEN_2186)
+           : _GEN_2180[4]
+               ? (_GEN_2180[3]
+                    ? (_GEN_2180[2] ? _GEN_2192 : _GEN_2191)
+                    : {_GEN_2180[2] ? _GEN_2190 : _GEN_2189, _GEN_2180[0]})
+               : _GEN_2180[3]
+                   ? (_GEN_2180[2] ? _GEN_2188 : _GEN_2187)
+                   : _GEN_2180[2] ? _GEN_2186 : _GEN_2185}
       : {lanes_sroa_176_0_r4[2]
            ? {1'h1, lanes_sroa_176_0_r4[1:0]}
            : {1'h0, lanes_sroa_176_0_r4[1:0]},
-         _GEN_2256[5]
-           ? (_GEN_2256[4]
-                ? (_GEN_2256[3]
-                     ? (_GEN_2256[2] ? _GEN_2267 : _GEN_2268)
-                     : {_GEN_2256[2] ? _GEN_2265 : _GEN_2266, _GEN_2256[0]})
-                : _GEN_2256[3]
-                    ? (_GEN_2256[2] ? _GEN_2263 : _GEN_2264)
-                    : _GEN_2256[2] ? _GEN_2261 : _GEN_2262)
-           : _GEN_2256[4]
-               ? (_GEN_2256[3]
-                    ? (_GEN_2256[2] ? _GEN_2268 : _GEN_2267)
-                    : {_GEN_2256[2] ? _GEN_2266 : _GEN_2265, _GEN_2256[0]})
-               : _GEN_2256[3]
-                   ? (_GEN_2256[2] ? _GEN_2264 : _GEN_2263)
-                   : _GEN_2256[2] ? _GEN_2262 : _GEN_2261,
-         _GEN_2243[5]
-           ? (_GEN_2243[4]
-                ? (_GEN_2243[3]
-                     ? (_GEN_2243[2] ? _GEN_2254 : _GEN_2255)
-                     : {_GEN_2243[2] ? _GEN_2252 : _GEN_2253, _GEN_2243[0]})
-                : _GEN_2243[3]
-                    ? (_GEN_2243[2] ? _GEN_2250 : _GEN_2251)
-                    : _GEN_2243[2] ? _GEN_2248 : _GEN_2249)
-           : _GEN_2243[4]
-               ? (_GEN_2243[3]
-                    ? (_GEN_2243[2] ? _GEN_2255 : _GEN_2254)
-                    : {_GEN_2243[2] ? _GEN_2253 : _GEN_2252, _GEN_2243[0]})
-               : _GEN_2243[3]
-                   ? (_GEN_2243[2] ? _GEN_2251 : _GEN_2250)
-                   : _GEN_2243[2] ? _GEN_2249 : _GEN_2248,
-         _GEN_2230[5]
-           ? (_GEN_2230[4]
-                ? (_GEN_2230[3]
-                     ? (_GEN_2230[2] ? _GEN_2241 : _GEN_2242)
-                     : {_GEN_2230[2] ? _GEN_2239 : _GEN_2240, _GEN_2230[0]})
-                : _GEN_2230[3]
-                    ? (_GEN_2230[2] ? _GEN_2237 : _GEN_2238)
-                    : _GEN_2230[2] ? _GEN_2235 : _GEN_2236)
-           : _GEN_2230[4]
-               ? (_GEN_2230[3]
-                    ? (_GEN_2230[2] ? _GEN_2242 : _GEN_2241)
-                    : {_GEN_2230[2] ? _GEN_2240 : _GEN_2239, _GEN_2230[0]})
-               : _GEN_2230[3]
-                   ? (_GEN_2230[2] ? _GEN_2238 : _GEN_2237)
-                   : _GEN_2230[2] ? _GEN_2236 : _GEN_2235};
-  wire [5:0]   _GEN_3748 = _GEN_3226 ? _GEN_3747[11:6] : _GEN_3747[5:0];
-  wire         _GEN_3749 = cmp_i576_1655660668_r4s1 & ~(_GEN_3106[1]);
-  wire [63:0]  _GEN_3750 =
-    lanes_sroa_164309_0_r4 >> {58'h0, lanes_sroa_167_0_r4[2], 5'h0}
+         _GEN_2258[5]
+           ? (_GEN_2258[4]
+                ? (_GEN_2258[3]
+                     ? (_GEN_2258[2] ? _GEN_2269 : _GEN_2270)
+                     : {_GEN_2258[2] ? _GEN_2267 : _GEN_2268, _GEN_2258[0]})
+                : _GEN_2258[3]
+                    ? (_GEN_2258[2] ? _GEN_2265 : _GEN_2266)
+                    : _GEN_2258[2] ? _GEN_2263 : _GEN_2264)
+           : _GEN_2258[4]
+               ? (_GEN_2258[3]
+                    ? (_GEN_2258[2] ? _GEN_2270 : _GEN_2269)
+                    : {_GEN_2258[2] ? _GEN_2268 : _GEN_2267, _GEN_2258[0]})
+               : _GEN_2258[3]
+                   ? (_GEN_2258[2] ? _GEN_2266 : _GEN_2265)
+                   : _GEN_2258[2] ? _GEN_2264 : _GEN_2263,
+         _GEN_2245[5]
+           ? (_GEN_2245[4]
+                ? (_GEN_2245[3]
+                     ? (_GEN_2245[2] ? _GEN_2256 : _GEN_2257)
+                     : {_GEN_2245[2] ? _GEN_2254 : _GEN_2255, _GEN_2245[0]})
+                : _GEN_2245[3]
+                    ? (_GEN_2245[2] ? _GEN_2252 : _GEN_2253)
+                    : _GEN_2245[2] ? _GEN_2250 : _GEN_2251)
+           : _GEN_2245[4]
+               ? (_GEN_2245[3]
+                    ? (_GEN_2245[2] ? _GEN_2257 : _GEN_2256)
+                    : {_GEN_2245[2] ? _GEN_2255 : _GEN_2254, _GEN_2245[0]})
+               : _GEN_2245[3]
+                   ? (_GEN_2245[2] ? _GEN_2253 : _GEN_2252)
+                   : _GEN_2245[2] ? _GEN_2251 : _GEN_2250,
+         _GEN_2232[5]
+           ? (_GEN_2232[4]
+                ? (_GEN_2232[3]
+                     ? (_GEN_2232[2] ? _GEN_2243 : _GEN_2244)
+                     : {_GEN_2232[2] ? _GEN_2241 : _GEN_2242, _GEN_2232[0]})
+                : _GEN_2232[3]
+                    ? (_GEN_2232[2] ? _GEN_2239 : _GEN_2240)
+                    : _GEN_2232[2] ? _GEN_2237 : _GEN_2238)
+           : _GEN_2232[4]
+               ? (_GEN_2232[3]
+                    ? (_GEN_2232[2] ? _GEN_2244 : _GEN_2243)
+                    : {_GEN_2232[2] ? _GEN_2242 : _GEN_2241, _GEN_2232[0]})
+               : _GEN_2232[3]
+                   ? (_GEN_2232[2] ? _GEN_2240 : _GEN_2239)
+                   : _GEN_2232[2] ? _GEN_2238 : _GEN_2237};
+  wire [5:0]   _GEN_3750 = _GEN_3228 ? _GEN_3749[11:6] : _GEN_3749[5:0];
+  wire         _GEN_3751 = cmp_i576_1658663671_r4s1 & ~(_GEN_3108[1]);
+  wire [63:0]  _GEN_3752 =
+    lanes_sroa_164312_0_r4 >> {58'h0, lanes_sroa_167_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_167_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_167_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3751 =
-    _GEN_3214
-      ? {_GEN_2309[5]
-           ? (_GEN_2309[4]
-                ? (_GEN_2309[3]
-                     ? (_GEN_2309[2] ? _GEN_2320 : _GEN_2321)
-                     : {_GEN_2309[2] ? _GEN_2318 : _GEN_2319, _GEN_2309[0]})
-                : _GEN_2309[3]
-                    ? (_GEN_2309[2] ? _GEN_2316 : _GEN_2317)
-                    : _GEN_2309[2] ? _GEN_2314 : _GEN_2315)
-           : _GEN_2309[4]
-               ? (_GEN_2309[3]
-                    ? (_GEN_2309[2] ? _GEN_2321 : _GEN_2320)
-                    : {_GEN_2309[2] ? _GEN_2319 : _GEN_2318, _GEN_2309[0]})
-               : _GEN_2309[3]
-                   ? (_GEN_2309[2] ? _GEN_2317 : _GEN_2316)
-                   : _GEN_2309[2] ? _GEN_2315 : _GEN_2314,
-         _GEN_2296[5]
-           ? (_GEN_2296[4]
-                ? (_GEN_2296[3]
-                     ? (_GEN_2296[2] ? _GEN_2307 : _GEN_2308)
-                     : {_GEN_2296[2] ? _GEN_2305 : _GEN_2306, _GEN_2296[0]})
-                : _GEN_2296[3]
-                    ? (_GEN_2296[2] ? _GEN_2303 : _GEN_2304)
-                    : _GEN_2296[2] ? _GEN_2301 : _GEN_2302)
-           : _GEN_2296[4]
-               ? (_GEN_2296[3]
-                    ? (_GEN_2296[2] ? _GEN_2308 : _GEN_2307)
-                    : {_GEN_2296[2] ? _GEN_2306 : _GEN_2305, _GEN_2296[0]})
-               : _GEN_2296[3]
-                   ? (_GEN_2296[2] ? _GEN_2304 : _GEN_2303)
-                   : _GEN_2296[2] ? _GEN_2302 : _GEN_2301,
-         _GEN_2283[5]
-           ? (_GEN_2283[4]
-                ? (_GEN_2283[3]
-                     ? (_GEN_2283[2] ? _GEN_2294 : _GEN_2295)
-                     : {_GEN_2283[2] ? _GEN_2292 : _GEN_2293, _GEN_2283[0]})
-                : _GEN_2283[3]
-                    ? (_GEN_2283[2] ? _GEN_2290 : _GEN_2291)
-                    : _GEN_2283[2] ? _GEN_2288 : _GEN_2289)
-           : _GEN_2283[4]
-               ? (_GEN_2283[3]
-                    ? (_GEN_2283[2] ? _GEN_2295 : _GEN_2294)
-                    : {_GEN_2283[2] ? _GEN_2293 : _GEN_2292, _GEN_2283[0]})
-               : _GEN_2283[3]
-                   ? (_GEN_2283[2] ? _GEN_2291 : _GEN_2290)
-                   : _GEN_2283[2] ? _GEN_2289 : _GEN_2288,
-         _GEN_2270[5]
-           ? (_GEN_2270[4]
-                ? (_GEN_2270[3]
-                     ? (_GEN_2270[2] ? _GEN_2281 : _GEN_2282)
-                     : {_GEN_2270[2] ? _GEN_2279 : _GEN_2280, _GEN_2270[0]})
-                : _GEN_2270[3]
-                    ? (_GEN_2270[2] ? _GEN_2277 : _GEN_2278)
-                    : _GEN_2270[2] ? _GEN_2275 : _GEN_2276)
-           : _GEN_2270[4]
-               ? (_GEN_2270[3]
-                    ? (_GEN_2270[2] ? _GEN_2282 : _GEN_2281)
-                    : {_GEN_2270[2] ? _GEN_2280 : _GEN_2279, _GEN_2270[0]})
-               : _GEN_2270[3]
-                   ? (_GEN_2270[2] ? _GEN_2278 : _GEN_2277)
-                   : _GEN_2270[2] ? _GEN_2276 : _GEN_2275}
+  wire [11:0]  _GEN_3753 =
+    _GEN_3216
+      ? {_GEN_2311[5]
+           ? (_GEN_2311[4]
+                ? (_GEN_2311[3]
+                     ? (_GEN_2311[2] ? _GEN_2322 : _GEN_2323)
+                     : {_GEN_2311[2] ? _GEN_2320 : _GEN_2321, _GEN_2311[0]})
+                : _GEN_2311[3]
+                    ? (_GEN_2311[2] ? _GEN_2318 : _GEN_2319)
+                    : _GEN_2311[2] ? _GEN_2316 : _GEN_2317)
+           : _GEN_2311[4]
+               ? (_GEN_2311[3]
+                    ? (_GEN_2311[2] ? _GEN_2323 : _GEN_2322)
+                    : {_GEN_2311[2] ? _GEN_2321 : _GEN_2320, _GEN_2311[0]})
+               : _GEN_2311[3]
+                   ? (_GEN_2311[2] ? _GEN_2319 : _GEN_2318)
+                   : _GEN_2311[2] ? _GEN_2317 : _GEN_2316,
+         _GEN_2298[5]
+           ? (_GEN_2298[4]
+                ? (_GEN_2298[3]
+                     ? (_GEN_2298[2] ? _GEN_2309 : _GEN_2310)
+                     : {_GEN_2298[2] ? _GEN_2307 : _GEN_2308, _GEN_2298[0]})
+                : _GEN_2298[3]
+                    ? (_GEN_2298[2] ? _GEN_2305 : _GEN_2306)
+                    : _GEN_2298[2] ? _GEN_2303 : _GEN_2304)
+           : _GEN_2298[4]
+               ? (_GEN_2298[3]
+                    ? (_GEN_2298[2] ? _GEN_2310 : _GEN_2309)
+                    : {_GEN_2298[2] ? _GEN_2308 : _GEN_2307, _GEN_2298[0]})
+               : _GEN_2298[3]
+                   ? (_GEN_2298[2] ? _GEN_2306 : _GEN_2305)
+                   : _GEN_2298[2] ? _GEN_2304 : _GEN_2303,
+         _GEN_2285[5]
+           ? (_GEN_2285[4]
+                ? (_GEN_2285[3]
+                     ? (_GEN_2285[2] ? _GEN_2296 : _GEN_2297)
+                     : {_GEN_2285[2] ? _GEN_2294 : _GEN_2295, _GEN_2285[0]})
+                : _GEN_2285[3]
+                    ? (_GEN_2285[2] ? _GEN_2292 : _GEN_2293)
+                    : _GEN_2285[2] ? _GEN_2290 : _GEN_2291)
+           : _GEN_2285[4]
+               ? (_GEN_2285[3]
+                    ? (_GEN_2285[2] ? _GEN_2297 : _GEN_2296)
+                    : {_GEN_2285[2] ? _GEN_2295 : _GEN_2294, _GEN_2285[0]})
+               : _GEN_2285[3]
+                   ? (_GEN_2285[2] ? _GEN_2293 : _GEN_2292)
+                   : _GEN_2285[2] ? _GEN_2291 : _GEN_2290,
+         _GEN_2272[5]
+           ? (_GEN_2272[4]
+                ? (_GEN_2272[3]
+                     ? (_GEN_2272[2] ? _GEN_2283 : _GEN_2284)
+                     : {_GEN_2272[2] ? _GEN_2281 : _GEN_2282, _GEN_2272[0]})
+                : _GEN_2272[3]
+                    ? (_GEN_2272[2] ? _GEN_2279 : _GEN_2280)
+                    : _GEN_2272[2] ? _GEN_2277 : _GEN_2278)
+           : _GEN_2272[4]
+               ? (_GEN_2272[3]
+                    ? (_GEN_2272[2] ? _GEN_2284 : _GEN_2283)
+                    : {_GEN_2272[2] ? _GEN_2282 : _GEN_2281, _GEN_2272[0]})
+               : _GEN_2272[3]
+                   ? (_GEN_2272[2] ? _GEN_2280 : _GEN_2279)
+                   : _GEN_2272[2] ? _GEN_2278 : _GEN_2277}
       : {lanes_sroa_158_0_r4[2]
            ? {1'h1, lanes_sroa_158_0_r4[1:0]}
            : {1'h0, lanes_sroa_158_0_r4[1:0]},
-         _GEN_2348[5]
-           ? (_GEN_2348[4]
-                ? (_GEN_2348[3]
-                     ? (_GEN_2348[2] ? _GEN_2359 : _GEN_2360)
-                     : {_GEN_2348[2] ? _GEN_2357 : _GEN_2358, _GEN_2348[0]})
-                : _GEN_2348[3]
-                    ? (_GEN_2348[2] ? _GEN_2355 : _GEN_2356)
-                    : _GEN_2348[2] ? _GEN_2353 : _GEN_2354)
-           : _GEN_2348[4]
-               ? (_GEN_2348[3]
-                    ? (_GEN_2348[2] ? _GEN_2360 : _GEN_2359)
-                    : {_GEN_2348[2] ? _GEN_2358 : _GEN_2357, _GEN_2348[0]})
-               : _GEN_2348[3]
-                   ? (_GEN_2348[2] ? _GEN_2356 : _GEN_2355)
-                   : _GEN_2348[2] ? _GEN_2354 : _GEN_2353,
-         _GEN_2335[5]
-           ? (_GEN_2335[4]
-                ? (_GEN_2335[3]
-                     ? (_GEN_2335[2] ? _GEN_2346 : _GEN_2347)
-                     : {_GEN_2335[2] ? _GEN_2344 : _GEN_2345, _GEN_2335[0]})
-                : _GEN_2335[3]
-                    ? (_GEN_2335[2] ? _GEN_2342 : _GEN_2343)
-                    : _GEN_2335[2] ? _GEN_2340 : _GEN_2341)
-           : _GEN_2335[4]
-               ? (_GEN_2335[3]
-                    ? (_GEN_2335[2] ? _GEN_2347 : _GEN_2346)
-                    : {_GEN_2335[2] ? _GEN_2345 : _GEN_2344, _GEN_2335[0]})
-               : _GEN_2335[3]
-                   ? (_GEN_2335[2] ? _GEN_2343 : _GEN_2342)
-                   : _GEN_2335[2] ? _GEN_2341 : _GEN_2340,
-         _GEN_2322[5]
-           ? (_GEN_2322[4]
-                ? (_GEN_2322[3]
-                     ? (_GEN_2322[2] ? _GEN_2333 : _GEN_2334)
-                     : {_GEN_2322[2] ? _GEN_2331 : _GEN_2332, _GEN_2322[0]})
-                : _GEN_2322[3]
-                    ? (_GEN_2322[2] ? _GEN_2329 : _GEN_2330)
-                    : _GEN_2322[2] ? _GEN_2327 : _GEN_2328)
-           : _GEN_2322[4]
-               ? (_GEN_2322[3]
-                    ? (_GEN_2322[2] ? _GEN_2334 : _GEN_2333)
-                    : {_GEN_2322[2] ? _GEN_2332 : _GEN_2331, _GEN_2322[0]})
-               : _GEN_2322[3]
-                   ? (_GEN_2322[2] ? _GEN_2330 : _GEN_2329)
-                   : _GEN_2322[2] ? _GEN_2328 : _GEN_2327};
-  wire [5:0]   _GEN_3752 = _GEN_3216 ? _GEN_3751[11:6] : _GEN_3751[5:0];
-  wire         _GEN_3753 = cmp_i576_1655660668_r4s1 & ~(_GEN_3103[1]);
-  wire [63:0]  _GEN_3754 =
-    lanes_sroa_146304_0_r4 >> {58'h0, lanes_sroa_149_0_r4[2], 5'h0}
+         _GEN_2350[5]
+           ? (_GEN_2350[4]
+                ? (_GEN_2350[3]
+                     ? (_GEN_2350[2] ? _GEN_2361 : _GEN_2362)
+                     : {_GEN_2350[2] ? _GEN_2359 : _GEN_2360, _GEN_2350[0]})
+                : _GEN_2350[3]
+                    ? (_GEN_2350[2] ? _GEN_2357 : _GEN_2358)
+                    : _GEN_2350[2] ? _GEN_2355 : _GEN_2356)
+           : _GEN_2350[4]
+               ? (_GEN_2350[3]
+                    ? (_GEN_2350[2] ? _GEN_2362 : _GEN_2361)
+                    : {_GEN_2350[2] ? _GEN_2360 : _GEN_2359, _GEN_2350[0]})
+               : _GEN_2350[3]
+                   ? (_GEN_2350[2] ? _GEN_2358 : _GEN_2357)
+                   : _GEN_2350[2] ? _GEN_2356 : _GEN_2355,
+         _GEN_2337[5]
+           ? (_GEN_2337[4]
+                ? (_GEN_2337[3]
+                     ? (_GEN_2337[2] ? _GEN_2348 : _GEN_2349)
+                     : {_GEN_2337[2] ? _GEN_2346 : _GEN_2347, _GEN_2337[0]})
+                : _GEN_2337[3]
+                    ? (_GEN_2337[2] ? _GEN_2344 : _GEN_2345)
+                    : _GEN_2337[2] ? _GEN_2342 : _GEN_2343)
+           : _GEN_2337[4]
+               ? (_GEN_2337[3]
+                    ? (_GEN_2337[2] ? _GEN_2349 : _GEN_2348)
+                    : {_GEN_2337[2] ? _GEN_2347 : _GEN_2346, _GEN_2337[0]})
+               : _GEN_2337[3]
+                   ? (_GEN_2337[2] ? _GEN_2345 : _GEN_2344)
+                   : _GEN_2337[2] ? _GEN_2343 : _GEN_2342,
+         _GEN_2324[5]
+           ? (_GEN_2324[4]
+                ? (_GEN_2324[3]
+                     ? (_GEN_2324[2] ? _GEN_2335 : _GEN_2336)
+                     : {_GEN_2324[2] ? _GEN_2333 : _GEN_2334, _GEN_2324[0]})
+                : _GEN_2324[3]
+                    ? (_GEN_2324[2] ? _GEN_2331 : _GEN_2332)
+                    : _GEN_2324[2] ? _GEN_2329 : _GEN_2330)
+           : _GEN_2324[4]
+               ? (_GEN_2324[3]
+                    ? (_GEN_2324[2] ? _GEN_2336 : _GEN_2335)
+                    : {_GEN_2324[2] ? _GEN_2334 : _GEN_2333, _GEN_2324[0]})
+               : _GEN_2324[3]
+                   ? (_GEN_2324[2] ? _GEN_2332 : _GEN_2331)
+                   : _GEN_2324[2] ? _GEN_2330 : _GEN_2329};
+  wire [5:0]   _GEN_3754 = _GEN_3218 ? _GEN_3753[11:6] : _GEN_3753[5:0];
+  wire         _GEN_3755 = cmp_i576_1658663671_r4s1 & ~(_GEN_3105[1]);
+  wire [63:0]  _GEN_3756 =
+    lanes_sroa_146307_0_r4 >> {58'h0, lanes_sroa_149_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_149_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_149_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3755 =
-    _GEN_3204
-      ? {_GEN_2401[5]
-           ? (_GEN_2401[4]
-                ? (_GEN_2401[3]
-                     ? (_GEN_2401[2] ? _GEN_2412 : _GEN_2413)
-                     : {_GEN_2401[2] ? _GEN_2410 : _GEN_2411, _GEN_2401[0]})
-                : _GEN_2401[3]
-                    ? (_GEN_2401[2] ? _GEN_2408 : _GEN_2409)
-                    : _GEN_2401[2] ? _GEN_2406 : _GEN_2407)
-           : _GEN_2401[4]
-               ? (_GEN_2401[3]
-                    ? (_GEN_2401[2] ? _GEN_2413 : _GEN_2412)
-                    : {_GEN_2401[2] ? _GEN_2411 : _GEN_2410, _GEN_2401[0]})
-               : _GEN_2401[3]
-                   ? (_GEN_2401[2] ? _GEN_2409 : _GEN_2408)
-                   : _GEN_2401[2] ? _GEN_2407 : _GEN_2406,
-         _GEN_2388[5]
-           ? (_GEN_2388[4]
-                ? (_GEN_2388[3]
-                     ? (_GEN_2388[2] ? _GEN_2399 : _GEN_2400)
-                     : {_GEN_2388[2] ? _GEN_2397 : _GEN_2398, _GEN_2388[0]})
-                : _GEN_2388[3]
-                    ? (_GEN_2388[2] ? _GEN_2395 : _GEN_2396)
-                    : _GEN_2388[2] ? _GEN_2393 : _GEN_2394)
-           : _GEN_2388[4]
-               ? (_GEN_2388[3]
-                    ? (_GEN_2388[2] ? _GEN_2400 : _GEN_2399)
-                    : {_GEN_2388[2] ? _GEN_2398 : _GEN_2397, _GEN_2388[0]})
-               : _GEN_2388[3]
-                   ? (_GEN_2388[2] ? _GEN_2396 : _GEN_2395)
-                   : _GEN_2388[2] ? _GEN_2394 : _GEN_2393,
-         _GEN_2375[5]
-           ? (_GEN_2375[4]
-                ? (_GEN_2375[3]
-                     ? (_GEN_2375[2] ? _GEN_2386 : _GEN_2387)
-                     : {_GEN_2375[2] ? _GEN_2384 : _GEN_2385, _GEN_2375[0]})
-                : _GEN_2375[3]
-                    ? (_GEN_2375[2] ? _GEN_2382 : _GEN_2383)
-                    : _GEN_2375[2] ? _GEN_2380 : _GEN_2381)
-           : _GEN_2375[4]
-               ? (_GEN_2375[3]
-                    ? (_GEN_2375[2] ? _GEN_2387 : _GEN_2386)
-                    : {_GEN_2375[2] ? _GEN_2385 : _GEN_2384, _GEN_2375[0]})
-               : _GEN_2375[3]
-                   ? (_GEN_2375[2] ? _GEN_2383 : _GEN_2382)
-                   : _GEN_2375[2] ? _GEN_2381 : _GEN_2380,
-         _GEN_2362[5]
-           ? (_GEN_2362[4]
-                ? (_GEN_2362[3]
-                     ? (_GEN_2362[2] ? _GEN_2373 : _GEN_2374)
-                     : {_GEN_2362[2] ? _GEN_2371 : _GEN_2372, _GEN_2362[0]})
-                : _GEN_2362[3]
-                    ? (_GEN_2362[2] ? _GEN_2369 : _GEN_2370)
-                    : _GEN_2362[2] ? _GEN_2367 : _GEN_2368)
-           : _GEN_2362[4]
-               ? (_GEN_2362[3]
-                    ? (_GEN_2362[2] ? _GEN_2374 : _GEN_2373)
-                    : {_GEN_2362[2] ? _GEN_2372 : _GEN_2371, _GEN_2362[0]})
-               : _GEN_2362[3]
-                   ? (_GEN_2362[2] ? _GEN_2370 : _GEN_2369)
-                   : _GEN_2362[2] ? _GEN_2368 : _GEN_2367}
+  wire [11:0]  _GEN_3757 =
+    _GEN_3206
+      ? {_GEN_2403[5]
+           ? (_GEN_2403[4]
+                ? (_GEN_2403[3]
+                     ? (_GEN_2403[2] ? _GEN_2414 : _GEN_2415)
+                     : {_GEN_2403[2] ? _GEN_2412 : _GEN_2413, _GEN_2403[0]})
+                : _GEN_2403[3]
+                    ? (_GEN_2403[2] ? _GEN_2410 : _GEN_2411)
+                    : _GEN_2403[2] ? _GEN_2408 : _GEN_2409)
+           : _GEN_2403[4]
+               ? (_GEN_2403[3]
+                    ? (_GEN_2403[2] ? _GEN_2415 : _GEN_2414)
+                    : {_GEN_2403[2] ? _GEN_2413 : _GEN_2412, _GEN_2403[0]})
+               : _GEN_2403[3]
+                   ? (_GEN_2403[2] ? _GEN_2411 : _GEN_2410)
+                   : _GEN_2403[2] ? _GEN_2409 : _GEN_2408,
+         _GEN_2390[5]
+           ? (_GEN_2390[4]
+                ? (_GEN_2390[3]
+                     ? (_GEN_2390[2] ? _GEN_2401 : _GEN_2402)
+                     : {_GEN_2390[2] ? _GEN_2399 : _GEN_2400, _GEN_2390[0]})
+                : _GEN_2390[3]
+                    ? (_GEN_2390[2] ? _GEN_2397 : _GEN_2398)
+                    : _GEN_2390[2] ? _GEN_2395 : _GEN_2396)
+           : _GEN_2390[4]
+               ? (_GEN_2390[3]
+                    ? (_GEN_2390[2] ? _GEN_2402 : _GEN_2401)
+                    : {_GEN_2390[2] ? _GEN_2400 : _GEN_2399, _GEN_2390[0]})
+               : _GEN_2390[3]
+                   ? (_GEN_2390[2] ? _GEN_2398 : _GEN_2397)
+                   : _GEN_2390[2] ? _GEN_2396 : _GEN_2395,
+         _GEN_2377[5]
+           ? (_GEN_2377[4]
+                ? (_GEN_2377[3]
+                     ? (_GEN_2377[2] ? _GEN_2388 : _GEN_2389)
+                     : {_GEN_2377[2] ? _GEN_2386 : _GEN_2387, _GEN_2377[0]})
+                : _GEN_2377[3]
+                    ? (_GEN_2377[2] ? _GEN_2384 : _GEN_2385)
+                    : _GEN_2377[2] ? _GEN_2382 : _GEN_2383)
+           : _GEN_2377[4]
+               ? (_GEN_2377[3]
+                    ? (_GEN_2377[2] ? _GEN_2389 : _GEN_2388)
+                    : {_GEN_2377[2] ? _GEN_2387 : _GEN_2386, _GEN_2377[0]})
+               : _GEN_2377[3]
+                   ? (_GEN_2377[2] ? _GEN_2385 : _GEN_2384)
+                   : _GEN_2377[2] ? _GEN_2383 : _GEN_2382,
+         _GEN_2364[5]
+           ? (_GEN_2364[4]
+                ? (_GEN_2364[3]
+                     ? (_GEN_2364[2] ? _GEN_2375 : _GEN_2376)
+                     : {_GEN_2364[2] ? _GEN_2373 : _GEN_2374, _GEN_2364[0]})
+                : _GEN_2364[3]
+                    ? (_GEN_2364[2] ? _GEN_2371 : _GEN_2372)
+                    : _GEN_2364[2] ? _GEN_2369 : _GEN_2370)
+           : _GEN_2364[4]
+               ? (_GEN_2364[3]
+                    ? (_GEN_2364[2] ? _GEN_2376 : _GEN_2375)
+                    : {_GEN_2364[2] ? _GEN_2374 : _GEN_2373, _GEN_2364[0]})
+               : _GEN_2364[3]
+                   ? (_GEN_2364[2] ? _GEN_2372 : _GEN_2371)
+                   : _GEN_2364[2] ? _GEN_2370 : _GEN_2369}
       : {lanes_sroa_140_0_r4[2]
            ? {1'h1, lanes_sroa_140_0_r4[1:0]}
            : {1'h0, lanes_sroa_140_0_r4[1:0]},
-         _GEN_2440[5]
-           ? (_GEN_2440[4]
-                ? (_GEN_2440[3]
-                     ? (_GEN_2440[2] ? _GEN_2451 : _GEN_2452)
-                     : {_GEN_2440[2] ? _GEN_2449 : _GEN_2450, _GEN_2440[0]})
-                : _GEN_2440[3]
-                    ? (_GEN_2440[2] ? _GEN_2447 : _GEN_2448)
-                    : _GEN_2440[2] ? _GEN_2445 : _GEN_2446)
-           : _GEN_2440[4]
-               ? (_GEN_2440[3]
-                    ? (_GEN_2440[2] ? _GEN_2452 : _GEN_2451)
-                    : {_GEN_2440[2] ? _GEN_2450 : _GEN_2449, _GEN_2440[0]})
-               : _GEN_2440[3]
-                   ? (_GEN_2440[2] ? _GEN_2448 : _GEN_2447)
-                   : _GEN_2440[2] ? _GEN_2446 : _GEN_2445,
-         _GEN_2427[5]
-           ? (_GEN_2427[4]
-                ? (_GEN_2427[3]
-                     ? (_GEN_2427[2] ? _GEN_2438 : _GEN_2439)
-                     : {_GEN_2427[2] ? _GEN_2436 : _GEN_2437, _GEN_2427[0]})
-                : _GEN_2427[3]
-                    ? (_GEN_2427[2] ? _GEN_2434 : _GEN_2435)
-                    : _GEN_2427[2] ? _GEN_2432 : _GEN_2433)
-           : _GEN_2427[4]
-               ? (_GEN_2427[3]
-                    ? (_GEN_2427[2] ? _GEN_2439 : _GEN_2438)
-                    : {_GEN_2427[2] ? _GEN_2437 : _GEN_2436, _GEN_2427[0]})
-               : _GEN_2427[3]
-                   ? (_GEN_2427[2] ? _GEN_2435 : _GEN_2434)
-                   : _GEN_2427[2] ? _GEN_2433 : _GEN_2432,
-         _GEN_2414[5]
-           ? (_GEN_2414[4]
-                ? (_GEN_2414[3]
-                     ? (_GEN_2414[2] ? _GEN_2425 : _GEN_2426)
-                     : {_GEN_2414[2] ? _GEN_2423 : _GEN_2424, _GEN_2414[0]})
-                : _GEN_2414[3]
-                    ? (_GEN_2414[2] ? _GEN_2421 : _GEN_2422)
-                    : _GEN_2414[2] ? _GEN_2419 : _GEN_2420)
-           : _GEN_2414[4]
-               ? (_GEN_2414[3]
-                    ? (_GEN_2414[2] ? _GEN_2426 : _GEN_2425)
-                    : {_GEN_2414[2] ? _GEN_2424 : _GEN_2423, _GEN_2414[0]})
-               : _GEN_2414[3]
-                   ? (_GEN_2414[2] ? _GEN_2422 : _GEN_2421)
-                   : _GEN_2414[2] ? _GEN_2420 : _GEN_2419};
-  wire [5:0]   _GEN_3756 = _GEN_3206 ? _GEN_3755[11:6] : _GEN_3755[5:0];
-  wire         _GEN_3757 = cmp_i576_r4s1 & ~(_GEN_3124[1]);
-  wire [63:0]  _GEN_3758 =
-    lanes_sroa_128299_0_r4 >> {58'h0, lanes_sroa_131_0_r4[2], 5'h0}
+         _GEN_2442[5]
+           ? (_GEN_2442[4]
+                ? (_GEN_2442[3]
+                     ? (_GEN_2442[2] ? _GEN_2453 : _GEN_2454)
+                     : {_GEN_2442[2] ? _GEN_2451 : _GEN_2452, _GEN_2442[0]})
+                : _GEN_2442[3]
+                    ? (_GEN_2442[2] ? _GEN_2449 : _GEN_2450)
+                    : _GEN_2442[2] ? _GEN_2447 : _GEN_2448)
+           : _GEN_2442[4]
+               ? (_GEN_2442[3]
+                    ? (_GEN_2442[2] ? _GEN_2454 : _GEN_2453)
+                    : {_GEN_2442[2] ? _GEN_2452 : _GEN_2451, _GEN_2442[0]})
+               : _GEN_2442[3]
+                   ? (_GEN_2442[2] ? _GEN_2450 : _GEN_2449)
+                   : _GEN_2442[2] ? _GEN_2448 : _GEN_2447,
+         _GEN_2429[5]
+           ? (_GEN_2429[4]
+                ? (_GEN_2429[3]
+                     ? (_GEN_2429[2] ? _GEN_2440 : _GEN_2441)
+                     : {_GEN_2429[2] ? _GEN_2438 : _GEN_2439, _GEN_2429[0]})
+                : _GEN_2429[3]
+                    ? (_GEN_2429[2] ? _GEN_2436 : _GEN_2437)
+                    : _GEN_2429[2] ? _GEN_2434 : _GEN_2435)
+           : _GEN_2429[4]
+               ? (_GEN_2429[3]
+                    ? (_GEN_2429[2] ? _GEN_2441 : _GEN_2440)
+                    : {_GEN_2429[2] ? _GEN_2439 : _GEN_2438, _GEN_2429[0]})
+               : _GEN_2429[3]
+                   ? (_GEN_2429[2] ? _GEN_2437 : _GEN_2436)
+                   : _GEN_2429[2] ? _GEN_2435 : _GEN_2434,
+         _GEN_2416[5]
+           ? (_GEN_2416[4]
+                ? (_GEN_2416[3]
+                     ? (_GEN_2416[2] ? _GEN_2427 : _GEN_2428)
+                     : {_GEN_2416[2] ? _GEN_2425 : _GEN_2426, _GEN_2416[0]})
+                : _GEN_2416[3]
+                    ? (_GEN_2416[2] ? _GEN_2423 : _GEN_2424)
+                    : _GEN_2416[2] ? _GEN_2421 : _GEN_2422)
+           : _GEN_2416[4]
+               ? (_GEN_2416[3]
+                    ? (_GEN_2416[2] ? _GEN_2428 : _GEN_2427)
+                    : {_GEN_2416[2] ? _GEN_2426 : _GEN_2425, _GEN_2416[0]})
+               : _GEN_2416[3]
+                   ? (_GEN_2416[2] ? _GEN_2424 : _GEN_2423)
+                   : _GEN_2416[2] ? _GEN_2422 : _GEN_2421};
+  wire [5:0]   _GEN_3758 = _GEN_3208 ? _GEN_3757[11:6] : _GEN_3757[5:0];
+  wire         _GEN_3759 = cmp_i576_r4s1 & ~(_GEN_3126[1]);
+  wire [63:0]  _GEN_3760 =
+    lanes_sroa_128302_0_r4 >> {58'h0, lanes_sroa_131_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_131_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_131_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3759 =
-    _GEN_3194
-      ? {_GEN_2493[5]
-           ? (_GEN_2493[4]
-                ? (_GEN_2493[3]
-                     ? (_GEN_2493[2] ? _GEN_2504 : _GEN_2505)
-                     : {_GEN_2493[2] ? _GEN_2502 : _GEN_2503, _GEN_2493[0]})
-                : _GEN_2493[3]
-                    ? (_GEN_2493[2] ? _GEN_2500 : _GEN_2501)
-                    : _GEN_2493[2] ? _GEN_2498 : _GEN_2499)
-           : _GEN_2493[4]
-               ? (_GEN_2493[3]
-                    ? (_GEN_2493[2] ? _GEN_2505 : _GEN_2504)
-                    : {_GEN_2493[2] ? _GEN_2503 : _GEN_2502, _GEN_2493[0]})
-               : _GEN_2493[3]
-                   ? (_GEN_2493[2] ? _GEN_2501 : _GEN_2500)
-                   : _GEN_2493[2] ? _GEN_2499 : _GEN_2498,
-         _GEN_2480[5]
-           ? (_GEN_2480[4]
-                ? (_GEN_2480[3]
-                     ? (_GEN_2480[2] ? _GEN_2491 : _GEN_2492)
-                     : {_GEN_2480[2] ? _GEN_2489 : _GEN_2490, _GEN_2480[0]})
-                : _GEN_2480[3]
-                    ? (_GEN_2480[2] ? _GEN_2487 : _GEN_2488)
-                    : _GEN_2480[2] ? _GEN_2485 : _GEN_2486)
-           : _GEN_2480[4]
-               ? (_GEN_2480[3]
-                    ? (_GEN_2480[2] ? _GEN_2492 : _GEN_2491)
-                    : {_GEN_2480[2] ? _GEN_2490 : _GEN_2489, _GEN_2480[0]})
-               : _GEN_2480[3]
-                   ? (_GEN_2480[2] ? _GEN_2488 : _GEN_2487)
-                   : _GEN_2480[2] ? _GEN_2486 : _GEN_2485,
-         _GEN_2467[5]
-           ? (_GEN_2467[4]
-                ? (_GEN_2467[3]
-                     ? (_GEN_2467[2] ? _GEN_2478 : _GEN_2479)
-                     : {_GEN_2467[2] ? _GEN_2476 : _GEN_2477, _GEN_2467[0]})
-                : _GEN_2467[3]
-                    ? (_GEN_2467[2] ? _GEN_2474 : _GEN_2475)
-                    : _GEN_2467[2] ? _GEN_2472 : _GEN_2473)
-           : _GEN_2467[4]
-               ? (_GEN_2467[3]
-                    ? (_GEN_2467[2] ? _GEN_2479 : _GEN_2478)
-                    : {_GEN_2467[2] ? _GEN_2477 : _GEN_2476, _GEN_2467[0]})
-               : _GEN_2467[3]
-                   ? (_GEN_2467[2] ? _GEN_2475 : _GEN_2474)
-                   : _GEN_2467[2] ? _GEN_2473 : _GEN_2472,
-         _GEN_2454[5]
-           ? (_GEN_2454[4]
-                ? (_GEN_2454[3]
-                     ? (_GEN_2454[2] ? _GEN_2465 : _GEN_2466)
-                     : {_GEN_2454[2] ? _GEN_2463 : _GEN_2464, _GEN_2454[0]})
-                : _GEN_2454[3]
-                    ? (_GEN_2454[2] ? _GEN_2461 : _GEN_2462)
-                    : _GEN_2454[2] ? _GEN_2459 : _GEN_2460)
-           : _GEN_2454[4]
-               ? (_GEN_2454[3]
-                    ? (_GEN_2454[2] ? _GEN_2466 : _GEN_2465)
-                    : {_GEN_2454[2] ? _GEN_2464 : _GEN_2463, _GEN_2454[0]})
-               : _GEN_2454[3]
-                   ? (_GEN_2454[2] ? _GEN_2462 : _GEN_2461)
-                   : _GEN_2454[2] ? _GEN_2460 : _GEN_2459}
+  wire [11:0]  _GEN_3761 =
+    _GEN_3196
+      ? {_GEN_2495[5]
+           ? (_GEN_2495[4]
+                ? (_GEN_2495[3]
+                     ? (_GEN_2495[2] ? _GEN_2506 : _GEN_2507)
+                     : {_GEN_2495[2] ? _GEN_2504 : _GEN_2505, _GEN_2495[0]})
+                : _GEN_2495[3]
+                    ? (_GEN_2495[2] ? _GEN_2502 : _GEN_2503)
+                    : _GEN_2495[2] ? _GEN_2500 : _GEN_2501)
+           : _GEN_2495[4]
+               ? (_GEN_2495[3]
+                    ? (_GEN_2495[2] ? _GEN_2507 : _GEN_2506)
+                    : {_GEN_2495[2] ? _GEN_2505 : _GEN_2504, _GEN_2495[0]})
+               : _GEN_2495[3]
+                   ? (_GEN_2495[2] ? _GEN_2503 : _GEN_2502)
+                   : _GEN_2495[2] ? _GEN_2501 : _GEN_2500,
+         _GEN_2482[5]
+           ? (_GEN_2482[4]
+                ? (_GEN_2482[3]
+                     ? (_GEN_2482[2] ? _GEN_2493 : _GEN_2494)
+                     : {_GEN_2482[2] ? _GEN_2491 : _GEN_2492, _GEN_2482[0]})
+                : _GEN_2482[3]
+                    ? (_GEN_2482[2] ? _GEN_2489 : _GEN_2490)
+                    : _GEN_2482[2] ? _GEN_2487 : _GEN_2488)
+           : _GEN_2482[4]
+               ? (_GEN_2482[3]
+                    ? (_GEN_2482[2] ? _GEN_2494 : _GEN_2493)
+                    : {_GEN_2482[2] ? _GEN_2492 : _GEN_2491, _GEN_2482[0]})
+               : _GEN_2482[3]
+                   ? (_GEN_2482[2] ? _GEN_2490 : _GEN_2489)
+                   : _GEN_2482[2] ? _GEN_2488 : _GEN_2487,
+         _GEN_2469[5]
+           ? (_GEN_2469[4]
+                ? (_GEN_2469[3]
+                     ? (_GEN_2469[2] ? _GEN_2480 : _GEN_2481)
+                     : {_GEN_2469[2] ? _GEN_2478 : _GEN_2479, _GEN_2469[0]})
+                : _GEN_2469[3]
+                    ? (_GEN_2469[2] ? _GEN_2476 : _GEN_2477)
+                    : _GEN_2469[2] ? _GEN_2474 : _GEN_2475)
+           : _GEN_2469[4]
+               ? (_GEN_2469[3]
+                    ? (_GEN_2469[2] ? _GEN_2481 : _GEN_2480)
+                    : {_GEN_2469[2] ? _GEN_2479 : _GEN_2478, _GEN_2469[0]})
+               : _GEN_2469[3]
+                   ? (_GEN_2469[2] ? _GEN_2477 : _GEN_2476)
+                   : _GEN_2469[2] ? _GEN_2475 : _GEN_2474,
+         _GEN_2456[5]
+           ? (_GEN_2456[4]
+                ? (_GEN_2456[3]
+                     ? (_GEN_2456[2] ? _GEN_2467 : _GEN_2468)
+                     : {_GEN_2456[2] ? _GEN_2465 : _GEN_2466, _GEN_2456[0]})
+                : _GEN_2456[3]
+                    ? (_GEN_2456[2] ? _GEN_2463 : _GEN_2464)
+                    : _GEN_2456[2] ? _GEN_2461 : _GEN_2462)
+           : _GEN_2456[4]
+               ? (_GEN_2456[3]
+                    ? (_GEN_2456[2] ? _GEN_2468 : _GEN_2467)
+                    : {_GEN_2456[2] ? _GEN_2466 : _GEN_2465, _GEN_2456[0]})
+               : _GEN_2456[3]
+                   ? (_GEN_2456[2] ? _GEN_2464 : _GEN_2463)
+                   : _GEN_2456[2] ? _GEN_2462 : _GEN_2461}
       : {lanes_sroa_122_0_r4[2]
            ? {1'h1, lanes_sroa_122_0_r4[1:0]}
            : {1'h0, lanes_sroa_122_0_r4[1:0]},
-         _GEN_2532[5]
-           ? (_GEN_2532[4]
-                ? (_GEN_2532[3]
-                     ? (_GEN_2532[2] ? _GEN_2543 : _GEN_2544)
-                     : {_GEN_2532[2] ? _GEN_2541 : _GEN_2542, _GEN_2532[0]})
-                : _GEN_2532[3]
-                    ? (_GEN_2532[2] ? _GEN_2539 : _GEN_2540)
-                    : _GEN_2532[2] ? _GEN_2537 : _GEN_2538)
-           : _GEN_2532[4]
-               ? (_GEN_2532[3]
-                    ? (_GEN_2532[2] ? _GEN_2544 : _GEN_2543)
-                    : {_GEN_2532[2] ? _GEN_2542 : _GEN_2541, _GEN_2532[0]})
-               : _GEN_2532[3]
-                   ? (_GEN_2532[2] ? _GEN_2540 : _GEN_2539)
-                   : _GEN_2532[2] ? _GEN_2538 : _GEN_2537,
-         _GEN_2519[5]
-           ? (_GEN_2519[4]
-                ? (_GEN_2519[3]
-                     ? (_GEN_2519[2] ? _GEN_2530 : _GEN_2531)
-                     : {_GEN_2519[2] ? _GEN_2528 : _GEN_2529, _GEN_2519[0]})
-                : _GEN_2519[3]
-                    ? (_GEN_2519[2] ? _GEN_2526 : _GEN_2527)
-                    : _GEN_2519[2] ? _GEN_2524 : _GEN_2525)
-           : _GEN_2519[4]
-               ? (_GEN_2519[3]
-                    ? (_GEN_2519[2] ? _GEN_2531 : _GEN_2530)
-                    : {_GEN_2519[2] ? _GEN_2529 : _GEN_2528, _GEN_2519[0]})
-               : _GEN_2519[3]
-                   ? (_GEN_2519[2] ? _GEN_2527 : _GEN_2526)
-                   : _GEN_2519[2] ? _GEN_2525 : _GEN_2524,
-         _GEN_2506[5]
-           ? (_GEN_2506[4]
-                ? (_GEN_2506[3]
-                     ? (_GEN_2506[2] ? _GEN_2517 : _GEN_2518)
-                     : {_GEN_2506[2] ? _GEN_2515 : _GEN_2516, _GEN_2506[0]})
-                : _GEN_2506[3]
-                    ? (_GEN_2506[2] ? _GEN_2513 : _GEN_2514)
-                    : _GEN_2506[2] ? _GEN_2511 : _GEN_2512)
-           : _GEN_2506[4]
-               ? (_GEN_2506[3]
-                    ? (_GEN_2506[2] ? _GEN_2518 : _GEN_2517)
-                    : {_GEN_2506[2] ? _GEN_2516 : _GEN_2515, _GEN_2506[0]})
-               : _GEN_2506[3]
-                   ? (_GEN_2506[2] ? _GEN_2514 : _GEN_2513)
-                   : _GEN_2506[2] ? _GEN_2512 : _GEN_2511};
-  wire [5:0]   _GEN_3760 = _GEN_3196 ? _GEN_3759[11:6] : _GEN_3759[5:0];
-  wire         _GEN_3761 = cmp_i576_r4s1 & ~(_GEN_3121[1]);
-  wire [63:0]  _GEN_3762 =
-    lanes_sroa_110294_0_r4 >> {58'h0, lanes_sroa_113_0_r4[2], 5'h0}
+         _GEN_2534[5]
+           ? (_GEN_2534[4]
+                ? (_GEN_2534[3]
+                     ? (_GEN_2534[2] ? _GEN_2545 : _GEN_2546)
+                     : {_GEN_2534[2] ? _GEN_2543 : _GEN_2544, _GEN_2534[0]})
+                : _GEN_2534[3]
+                    ? (_GEN_2534[2] ? _GEN_2541 : _GEN_2542)
+                    : _GEN_2534[2] ? _GEN_2539 : _GEN_2540)
+           : _GEN_2534[4]
+               ? (_GEN_2534[3]
+                    ? (_GEN_2534[2] ? _GEN_2546 : _GEN_2545)
+                    : {_GEN_2534[2] ? _GEN_2544 : _GEN_2543, _GEN_2534[0]})
+               : _GEN_2534[3]
+                   ? (_GEN_2534[2] ? _GEN_2542 : _GEN_2541)
+                   : _GEN_2534[2] ? _GEN_2540 : _GEN_2539,
+         _GEN_2521[5]
+           ? (_GEN_2521[4]
+                ? (_GEN_2521[3]
+                     ? (_GEN_2521[2] ? _GEN_2532 : _GEN_2533)
+                     : {_GEN_2521[2] ? _GEN_2530 : _GEN_2531, _GEN_2521[0]})
+                : _GEN_2521[3]
+                    ? (_GEN_2521[2] ? _GEN_2528 : _GEN_2529)
+                    : _GEN_2521[2] ? _GEN_2526 : _GEN_2527)
+           : _GEN_2521[4]
+               ? (_GEN_2521[3]
+                    ? (_GEN_2521[2] ? _GEN_2533 : _GEN_2532)
+                    : {_GEN_2521[2] ? _GEN_2531 : _GEN_2530, _GEN_2521[0]})
+               : _GEN_2521[3]
+                   ? (_GEN_2521[2] ? _GEN_2529 : _GEN_2528)
+                   : _GEN_2521[2] ? _GEN_2527 : _GEN_2526,
+         _GEN_2508[5]
+           ? (_GEN_2508[4]
+                ? (_GEN_2508[3]
+                     ? (_GEN_2508[2] ? _GEN_2519 : _GEN_2520)
+                     : {_GEN_2508[2] ? _GEN_2517 : _GEN_2518, _GEN_2508[0]})
+                : _GEN_2508[3]
+                    ? (_GEN_2508[2] ? _GEN_2515 : _GEN_2516)
+                    : _GEN_2508[2] ? _GEN_2513 : _GEN_2514)
+           : _GEN_2508[4]
+               ? (_GEN_2508[3]
+                    ? (_GEN_2508[2] ? _GEN_2520 : _GEN_2519)
+                    : {_GEN_2508[2] ? _GEN_2518 : _GEN_2517, _GEN_2508[0]})
+               : _GEN_2508[3]
+                   ? (_GEN_2508[2] ? _GEN_2516 : _GEN_2515)
+                   : _GEN_2508[2] ? _GEN_2514 : _GEN_2513};
+  wire [5:0]   _GEN_3762 = _GEN_3198 ? _GEN_3761[11:6] : _GEN_3761[5:0];
+  wire         _GEN_3763 = cmp_i576_r4s1 & ~(_GEN_3123[1]);
+  wire [63:0]  _GEN_3764 =
+    lanes_sroa_110297_0_r4 >> {58'h0, lanes_sroa_113_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_113_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_113_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3763 =
-    _GEN_3184
-      ? {_GEN_2585[5]
-           ? (_GEN_2585[4]
-                ? (_GEN_2585[3]
-                     ? (_GEN_2585[2] ? _GEN_2596 : _GEN_2597)
-                     : {_GEN_2585[2] ? _GEN_2594 : _GEN_2595, _GEN_2585[0]})
-                : _GEN_2585[3]
-                    ? (_GEN_2585[2] ? _GEN_2592 : _GEN_2593)
-                    : _GEN_2585[2] ? _GEN_2590 : _GEN_2591)
-           : _GEN_2585[4]
-               ? (_GEN_2585[3]
-                    ? (_GEN_2585[2] ? _GEN_2597 : _GEN_2596)
-                    : {_GEN_2585[2] ? _GEN_2595 : _GEN_2594, _GEN_2585[0]})
-               : _GEN_2585[3]
-                   ? (_GEN_2585[2] ? _GEN_2593 : _GEN_2592)
-                   : _GEN_2585[2] ? _GEN_2591 : _GEN_2590,
-         _GEN_2572[5]
-           ? (_GEN_2572[4]
-                ? (_GEN_2572[3]
-                     ? (_GEN_2572[2] ? _GEN_2583 : _GEN_2584)
-                     : {_GEN_2572[2] ? _GEN_2581 : _GEN_2582, _GEN_2572[0]})
-                : _GEN_2572[3]
-                    ? (_GEN_2572[2] ? _GEN_2579 : _GEN_2580)
-                    : _GEN_2572[2] ? _GEN_2577 : _GEN_2578)
-           : _GEN_2572[4]
-               ? (_GEN_2572[3]
-                    ? (_GEN_2572[2] ? _GEN_2584 : _GEN_2583)
-                    : {_GEN_2572[2] ? _GEN_2582 : _GEN_2581, _GEN_2572[0]})
-               : _GEN_2572[3]
-                   ? (_GEN_2572[2] ? _GEN_2580 : _GEN_2579)
-                   : _GEN_2572[2] ? _GEN_2578 : _GEN_2577,
-         _GEN_2559[5]
-           ? (_GEN_2559[4]
-                ? (_GEN_2559[3]
-                     ? (_GEN_2559[2] ? _GEN_2570 : _GEN_2571)
-                     : {_GEN_2559[2] ? _GEN_2568 : _GEN_2569, _GEN_2559[0]})
-                : _GEN_2559[3]
-                    ? (_GEN_2559[2] ? _GEN_2566 : _GEN_2567)
-                    : _GEN_2559[2] ? _GEN_2564 : _GEN_2565)
-           : _GEN_2559[4]
-               ? (_GEN_2559[3]
-                    ? (_GEN_2559[2] ? _GEN_2571 : _GEN_2570)
-                    : {_GEN_2559[2] ? _GEN_2569 : _GEN_2568, _GEN_2559[0]})
-               : _GEN_2559[3]
-                   ? (_GEN_2559[2] ? _GEN_2567 : _GEN_2566)
-                   : _GEN_2559[2] ? _GEN_2565 : _GEN_2564,
-         _GEN_2546[5]
-           ? (_GEN_2546[4]
-                ? (_GEN_2546[3]
-                     ? (_GEN_2546[2] ? _GEN_2557 : _GEN_2558)
-                     : {_GEN_2546[2] ? _GEN_2555 : _GEN_2556, _GEN_2546[0]})
-                : _GEN_2546[3]
-                    ? (_GEN_2546[2] ? _GEN_2553 : _GEN_2554)
-                    : _GEN_2546[2] ? _GEN_2551 : _GEN_2552)
-           : _GEN_2546[4]
-               ? (_GEN_2546[3]
-                    ? (_GEN_2546[2] ? _GEN_2558 : _GEN_2557)
-                    : {_GEN_2546[2] ? _GEN_2556 : _GEN_2555, _GEN_2546[0]})
-               : _GEN_2546[3]
-                   ? (_GEN_2546[2] ? _GEN_2554 : _GEN_2553)
-                   : _GEN_2546[2] ? _GEN_2552 : _GEN_2551}
+  wire [11:0]  _GEN_3765 =
+    _GEN_3186
+      ? {_GEN_2587[5]
+           ? (_GEN_2587[4]
+                ? (_GEN_2587[3]
+                     ? (_GEN_2587[2] ? _GEN_2598 : _GEN_2599)
+                     : {_GEN_2587[2] ? _GEN_2596 : _GEN_2597, _GEN_2587[0]})
+                : _GEN_2587[3]
+                    ? (_GEN_2587[2] ? _GEN_2594 : _GEN_2595)
+                    : _GEN_2587[2] ? _GEN_2592 : _GEN_2593)
+           : _GEN_2587[4]
+               ? (_GEN_2587[3]
+                    ? (_GEN_2587[2] ? _GEN_2599 : _GEN_2598)
+                    : {_GEN_2587[2] ? _GEN_2597 : _GEN_2596, _GEN_2587[0]})
+               : _GEN_2587[3]
+                   ? (_GEN_2587[2] ? _GEN_2595 : _GEN_2594)
+                   : _GEN_2587[2] ? _GEN_2593 : _GEN_2592,
+         _GEN_2574[5]
+           ? (_GEN_2574[4]
+                ? (_GEN_2574[3]
+                     ? (_GEN_2574[2] ? _GEN_2585 : _GEN_2586)
+                     : {_GEN_2574[2] ? _GEN_2583 : _GEN_2584, _GEN_2574[0]})
+                : _GEN_2574[3]
+                    ? (_GEN_2574[2] ? _GEN_2581 : _GEN_2582)
+                    : _GEN_2574[2] ? _GEN_2579 : _GEN_2580)
+           : _GEN_2574[4]
+               ? (_GEN_2574[3]
+                    ? (_GEN_2574[2] ? _GEN_2586 : _GEN_2585)
+                    : {_GEN_2574[2] ? _GEN_2584 : _GEN_2583, _GEN_2574[0]})
+               : _GEN_2574[3]
+                   ? (_GEN_2574[2] ? _GEN_2582 : _GEN_2581)
+                   : _GEN_2574[2] ? _GEN_2580 : _GEN_2579,
+         _GEN_2561[5]
+           ? (_GEN_2561[4]
+                ? (_GEN_2561[3]
+                     ? (_GEN_2561[2] ? _GEN_2572 : _GEN_2573)
+                     : {_GEN_2561[2] ? _GEN_2570 : _GEN_2571, _GEN_2561[0]})
+                : _GEN_2561[3]
+                    ? (_GEN_2561[2] ? _GEN_2568 : _GEN_2569)
+                    : _GEN_2561[2] ? _GEN_2566 : _GEN_2567)
+           : _GEN_2561[4]
+               ? (_GEN_2561[3]
+                    ? (_GEN_2561[2] ? _GEN_2573 : _GEN_2572)
+                    : {_GEN_2561[2] ? _GEN_2571 : _GEN_2570, _GEN_2561[0]})
+               : _GEN_2561[3]
+                   ? (_GEN_2561[2] ? _GEN_2569 : _GEN_2568)
+                   : _GEN_2561[2] ? _GEN_2567 : _GEN_2566,
+         _GEN_2548[5]
+           ? (_GEN_2548[4]
+                ? (_GEN_2548[3]
+                     ? (_GEN_2548[2] ? _GEN_2559 : _GEN_2560)
+                     : {_GEN_2548[2] ? _GEN_2557 : _GEN_2558, _GEN_2548[0]})
+                : _GEN_2548[3]
+                    ? (_GEN_2548[2] ? _GEN_2555 : _GEN_2556)
+                    : _GEN_2548[2] ? _GEN_2553 : _GEN_2554)
+           : _GEN_2548[4]
+               ? (_GEN_2548[3]
+                    ? (_GEN_2548[2] ? _GEN_2560 : _GEN_2559)
+                    : {_GEN_2548[2] ? _GEN_2558 : _GEN_2557, _GEN_2548[0]})
+               : _GEN_2548[3]
+                   ? (_GEN_2548[2] ? _GEN_2556 : _GEN_2555)
+                   : _GEN_2548[2] ? _GEN_2554 : _GEN_2553}
       : {lanes_sroa_104_0_r4[2]
            ? {1'h1, lanes_sroa_104_0_r4[1:0]}
            : {1'h0, lanes_sroa_104_0_r4[1:0]},
-         _GEN_2624[5]
-           ? (_GEN_2624[4]
-                ? (_GEN_2624[3]
-                     ? (_GEN_2624[2] ? _GEN_2635 : _GEN_2636)
-                     : {_GEN_2624[2] ? _GEN_2633 : _GEN_2634, _GEN_2624[0]})
-                : _GEN_2624[3]
-                    ? (_GEN_2624[2] ? _GEN_2631 : _GEN_2632)
-                    : _GEN_2624[2] ? _GEN_2629 : _GEN_2630)
-           : _GEN_2624[4]
-               ? (_GEN_2624[3]
-                    ? (_GEN_2624[2] ? _GEN_2636 : _GEN_2635)
-                    : {_GEN_2624[2] ? _GEN_2634 : _GEN_2633, _GEN_2624[0]})
-               : _GEN_2624[3]
-                   ? (_GEN_2624[2] ? _GEN_2632 : _GEN_2631)
-                   : _GEN_2624[2] ? _GEN_2630 : _GEN_2629,
-         _GEN_2611[5]
-           ? (_GEN_2611[4]
-                ? (_GEN_2611[3]
-                     ? (_GEN_2611[2] ? _GEN_2622 : _GEN_2623)
-                     : {_GEN_2611[2] ? _GEN_2620 : _GEN_2621, _GEN_2611[0]})
-                : _GEN_2611[3]
-                    ? (_GEN_2611[2] ? _GEN_2618 : _GEN_2619)
-                    : _GEN_2611[2] ? _GEN_2616 : _GEN_2617)
-           : _GEN_2611[4]
-               ? (_GEN_2611[3]
-                    ? (_GEN_2611[2] ? _GEN_2623 : _GEN_2622)
-                    : {_GEN_2611[2] ? _GEN_2621 : _GEN_2620, _GEN_2611[0]})
-               : _GEN_2611[3]
-                   ? (_GEN_2611[2] ? _GEN_2619 : _GEN_2618)
-                   : _GEN_2611[2] ? _GEN_2617 : _GEN_2616,
-         _GEN_2598[5]
-           ? (_GEN_2598[4]
-                ? (_GEN_2598[3]
-                     ? (_GEN_2598[2] ? _GEN_2609 : _GEN_2610)
-                     : {_GEN_2598[2] ? _GEN_2607 : _GEN_2608, _GEN_2598[0]})
-                : _GEN_2598[3]
-                    ? (_GEN_2598[2] ? _GEN_2605 : _GEN_2606)
-                    : _GEN_2598[2] ? _GEN_2603 : _GEN_2604)
-           : _GEN_2598[4]
-               ? (_GEN_2598[3]
-                    ? (_GEN_2598[2] ? _GEN_2610 : _GEN_2609)
-                    : {_GEN_2598[2] ? _GEN_2608 : _GEN_2607, _GEN_2598[0]})
-               : _GEN_2598[3]
-                   ? (_GEN_2598[2] ? _GEN_2606 : _GEN_2605)
-                   : _GEN_2598[2] ? _GEN_2604 : _GEN_2603};
-  wire [5:0]   _GEN_3764 = _GEN_3186 ? _GEN_3763[11:6] : _GEN_3763[5:0];
-  wire         _GEN_3765 = cmp_i576_r4s1 & ~(_GEN_3118[1]);
-  wire [63:0]  _GEN_3766 =
-    lanes_sroa_92289_0_r4 >> {58'h0, lanes_sroa_95_0_r4[2], 5'h0}
+         _GEN_2626[5]
+           ? (_GEN_2626[4]
+                ? (_GEN_2626[3]
+                     ? (_GEN_2626[2] ? _GEN_2637 : _GEN_2638)
+                     : {_GEN_2626[2] ? _GEN_2635 : _GEN_2636, _GEN_2626[0]})
+                : _GEN_2626[3]
+                    ? (_GEN_2626[2] ? _GEN_2633 : _GEN_2634)
+                    : _GEN_2626[2] ? _GEN_2631 : _GEN_2632)
+           : _GEN_2626[4]
+               ? (_GEN_2626[3]
+                    ? (_GEN_2626[2] ? _GEN_2638 : _GEN_2637)
+                    : {_GEN_2626[2] ? _GEN_2636 : _GEN_2635, _GEN_2626[0]})
+               : _GEN_2626[3]
+                   ? (_GEN_2626[2] ? _GEN_2634 : _GEN_2633)
+                   : _GEN_2626[2] ? _GEN_2632 : _GEN_2631,
+         _GEN_2613[5]
+           ? (_GEN_2613[4]
+                ? (_GEN_2613[3]
+                     ? (_GEN_2613[2] ? _GEN_2624 : _GEN_2625)
+                     : {_GEN_2613[2] ? _GEN_2622 : _GEN_2623, _GEN_2613[0]})
+                : _GEN_2613[3]
+                    ? (_GEN_2613[2] ? _GEN_2620 : _GEN_2621)
+                    : _GEN_2613[2] ? _GEN_2618 : _GEN_2619)
+           : _GEN_2613[4]
+               ? (_GEN_2613[3]
+                    ? (_GEN_2613[2] ? _GEN_2625 : _GEN_2624)
+                    : {_GEN_2613[2] ? _GEN_2623 : _GEN_2622, _GEN_2613[0]})
+               : _GEN_2613[3]
+                   ? (_GEN_2613[2] ? _GEN_2621 : _GEN_2620)
+                   : _GEN_2613[2] ? _GEN_2619 : _GEN_2618,
+         _GEN_2600[5]
+           ? (_GEN_2600[4]
+                ? (_GEN_2600[3]
+                     ? (_GEN_2600[2] ? _GEN_2611 : _GEN_2612)
+                     : {_GEN_2600[2] ? _GEN_2609 : _GEN_2610, _GEN_2600[0]})
+                : _GEN_2600[3]
+                    ? (_GEN_2600[2] ? _GEN_2607 : _GEN_2608)
+                    : _GEN_2600[2] ? _GEN_2605 : _GEN_2606)
+           : _GEN_2600[4]
+               ? (_GEN_2600[3]
+                    ? (_GEN_2600[2] ? _GEN_2612 : _GEN_2611)
+                    : {_GEN_2600[2] ? _GEN_2610 : _GEN_2609, _GEN_2600[0]})
+               : _GEN_2600[3]
+                   ? (_GEN_2600[2] ? _GEN_2608 : _GEN_2607)
+                   : _GEN_2600[2] ? _GEN_2606 : _GEN_2605};
+  wire [5:0]   _GEN_3766 = _GEN_3188 ? _GEN_3765[11:6] : _GEN_3765[5:0];
+  wire         _GEN_3767 = cmp_i576_r4s1 & ~(_GEN_3120[1]);
+  wire [63:0]  _GEN_3768 =
+    lanes_sroa_92292_0_r4 >> {58'h0, lanes_sroa_95_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_95_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_95_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3767 =
-    _GEN_3174
-      ? {_GEN_2677[5]
-           ? (_GEN_2677[4]
-                ? (_GEN_2677[3]
-                     ? (_GEN_2677[2] ? _GEN_2688 : _GEN_2689)
-                     : {_GEN_2677[2] ? _GEN_2686 : _GEN_2687, _GEN_2677[0]})
-                : _GEN_2677[3]
-                    ? (_GEN_2677[2] ? _GEN_2684 : _GEN_2685)
-                    : _GEN_2677[2] ? _GEN_2682 : _GEN_2683)
-           : _GEN_2677[4]
-               ? (_GEN_2677[3]
-                    ? (_GEN_2677[2] ? _GEN_2689 : _GEN_2688)
-                    : {_GEN_2677[2] ? _GEN_2687 : _GEN_2686, _GEN_2677[0]})
-               : _GEN_2677[3]
-                   ? (_GEN_2677[2] ? _GEN_2685 : _GEN_2684)
-                   : _GEN_2677[2] ? _GEN_2683 : _GEN_2682,
-         _GEN_2664[5]
-           ? (_GEN_2664[4]
-                ? (_GEN_2664[3]
-                     ? (_GEN_2664[2] ? _GEN_2675 : _GEN_2676)
-                     : {_GEN_2664[2] ? _GEN_2673 : _GEN_2674, _GEN_2664[0]})
-                : _GEN_2664[3]
-                    ? (_GEN_2664[2] ? _GEN_2671 : _GEN_2672)
-                    : _GEN_2664[2] ? _GEN_2669 : _GEN_2670)
-           : _GEN_2664[4]
-               ? (_GEN_2664[3]
-                    ? (_GEN_2664[2] ? _GEN_2676 : _GEN_2675)
-                    : {_GEN_2664[2] ? _GEN_2674 : _GEN_2673, _GEN_2664[0]})
-               : _GEN_2664[3]
-                   ? (_GEN_2664[2] ? _GEN_2672 : _GEN_2671)
-                   : _GEN_2664[2] ? _GEN_2670 : _GEN_2669,
-         _GEN_2651[5]
-           ? (_GEN_2651[4]
-                ? (_GEN_2651[3]
-                     ? (_GEN_2651[2] ? _GEN_2662 : _GEN_2663)
-                     : {_GEN_2651[2] ? _GEN_2660 : _GEN_2661, _GEN_2651[0]})
-                : _GEN_2651[3]
-                    ? (_GEN_2651[2] ? _GEN_2658 : _GEN_2659)
-                    : _GEN_2651[2] ? _GEN_2656 : _GEN_2657)
-           : _GEN_2651[4]
-               ? (_GEN_2651[3]
-                    ? (_GEN_2651[2] ? _GEN_2663 : _GEN_2662)
-                    : {_GEN_2651[2] ? _GEN_2661 : _GEN_2660, _GEN_2651[0]})
-               : _GEN_2651[3]
-                   ? (_GEN_2651[2] ? _GEN_2659 : _GEN_2658)
-                   : _GEN_2651[2] ? _GEN_2657 : _GEN_2656,
-         _GEN_2638[5]
-           ? (_GEN_2638[4]
-                ? (_GEN_2638[3]
-                     ? (_GEN_2638[2] ? _GEN_2649 : _GEN_2650)
-                     : {_GEN_2638[2] ? _GEN_2647 : _GEN_2648, _GEN_2638[0]})
-                : _GEN_2638[3]
-                    ? (_GEN_2638[2] ? _GEN_2645 : _GEN_2646)
-                    : _GEN_2638[2] ? _GEN_2643 : _GEN_2644)
-           : _GEN_2638[4]
-               ? (_GEN_2638[3]
-                    ? (_GEN_2638[2] ? _GEN_2650 : _GEN_2649)
-                    : {_GEN_2638[2] ? _GEN_2648 : _GEN_2647, _GEN_2638[0]})
-               : _GEN_2638[3]
-                   ? (_GEN_2638[2] ? _GEN_2646 : _GEN_2645)
-                   : _GEN_2638[2] ? _GEN_2644 : _GEN_2643}
+  wire [11:0]  _GEN_3769 =
+    _GEN_3176
+      ? {_GEN_2679[5]
+           ? (_GEN_2679[4]
+                ? (_GEN_2679[3]
+                     ? (_GEN_2679[2] ? _GEN_2690 : _GEN_2691)
+                     : {_GEN_2679[2] ? _GEN_2688 : _GEN_2689, _GEN_2679[0]})
+                : _GEN_2679[3]
+                    ? (_GEN_2679[2] ? _GEN_2686 : _GEN_2687)
+                    : _GEN_2679[2] ? _GEN_2684 : _GEN_2685)
+           : _GEN_2679[4]
+               ? (_GEN_2679[3]
+                    ? (_GEN_2679[2] ? _GEN_2691 : _GEN_2690)
+                    : {_GEN_2679[2] ? _GEN_2689 : _GEN_2688, _GEN_2679[0]})
+               : _GEN_2679[3]
+                   ? (_GEN_2679[2] ? _GEN_2687 : _GEN_2686)
+                   : _GEN_2679[2] ? _GEN_2685 : _GEN_2684,
+         _GEN_2666[5]
+           ? (_GEN_2666[4]
+                ? (_GEN_2666[3]
+                     ? (_GEN_2666[2] ? _GEN_2677 : _GEN_2678)
+                     : {_GEN_2666[2] ? _GEN_2675 : _GEN_2676, _GEN_2666[0]})
+                : _GEN_2666[3]
+                    ? (_GEN_2666[2] ? _GEN_2673 : _GEN_2674)
+                    : _GEN_2666[2] ? _GEN_2671 : _GEN_2672)
+           : _GEN_2666[4]
+               ? (_GEN_2666[3]
+                    ? (_GEN_2666[2] ? _GEN_2678 : _GEN_2677)
+                    : {_GEN_2666[2] ? _GEN_2676 : _GEN_2675, _GEN_2666[0]})
+               : _GEN_2666[3]
+                   ? (_GEN_2666[2] ? _GEN_2674 : _GEN_2673)
+                   : _GEN_2666[2] ? _GEN_2672 : _GEN_2671,
+         _GEN_2653[5]
+           ? (_GEN_2653[4]
+                ? (_GEN_2653[3]
+                     ? (_GEN_2653[2] ? _GEN_2664 : _GEN_2665)
+                     : {_GEN_2653[2] ? _GEN_2662 : _GEN_2663, _GEN_2653[0]})
+                : _GEN_2653[3]
+                    ? (_GEN_2653[2] ? _GEN_2660 : _GEN_2661)
+                    : _GEN_2653[2] ? _GEN_2658 : _GEN_2659)
+           : _GEN_2653[4]
+               ? (_GEN_2653[3]
+                    ? (_GEN_2653[2] ? _GEN_2665 : _GEN_2664)
+                    : {_GEN_2653[2] ? _GEN_2663 : _GEN_2662, _GEN_2653[0]})
+               : _GEN_2653[3]
+                   ? (_GEN_2653[2] ? _GEN_2661 : _GEN_2660)
+                   : _GEN_2653[2] ? _GEN_2659 : _GEN_2658,
+         _GEN_2640[5]
+           ? (_GEN_2640[4]
+                ? (_GEN_2640[3]
+                     ? (_GEN_2640[2] ? _GEN_2651 : _GEN_2652)
+                     : {_GEN_2640[2] ? _GEN_2649 : _GEN_2650, _GEN_2640[0]})
+                : _GEN_2640[3]
+                    ? (_GEN_2640[2] ? _GEN_2647 : _GEN_2648)
+                    : _GEN_2640[2] ? _GEN_2645 : _GEN_2646)
+           : _GEN_2640[4]
+               ? (_GEN_2640[3]
+                    ? (_GEN_2640[2] ? _GEN_2652 : _GEN_2651)
+                    : {_GEN_2640[2] ? _GEN_2650 : _GEN_2649, _GEN_2640[0]})
+               : _GEN_2640[3]
+                   ? (_GEN_2640[2] ? _GEN_2648 : _GEN_2647)
+                   : _GEN_2640[2] ? _GEN_2646 : _GEN_2645}
       : {lanes_sroa_86_0_r4[2]
            ? {1'h1, lanes_sroa_86_0_r4[1:0]}
            : {1'h0, lanes_sroa_86_0_r4[1:0]},
-         _GEN_2716[5]
-           ? (_GEN_2716[4]
-                ? (_GEN_2716[3]
-                     ? (_GEN_2716[2] ? _GEN_2727 : _GEN_2728)
-                     : {_GEN_2716[2] ? _GEN_2725 : _GEN_2726, _GEN_2716[0]})
-                : _GEN_2716[3]
-                    ? (_GEN_2716[2] ? _GEN_2723 : _GEN_2724)
-                    : _GEN_2716[2] ? _GEN_2721 : _GEN_2722)
-           : _GEN_2716[4]
-               ? (_GEN_2716[3]
-                    ? (_GEN_2716[2] ? _GEN_2728 : _GEN_2727)
-                    : {_GEN_2716[2] ? _GEN_2726 : _GEN_2725, _GEN_2716[0]})
-               : _GEN_2716[3]
-                   ? (_GEN_2716[2] ? _GEN_2724 : _GEN_2723)
-                   : _GEN_2716[2] ? _GEN_2722 : _GEN_2721,
-         _GEN_2703[5]
-           ? (_GEN_2703[4]
-                ? (_GEN_2703[3]
-                     ? (_GEN_2703[2] ? _GEN_2714 : _GEN_2715)
-                     : {_GEN_2703[2] ? _GEN_2712 : _GEN_2713, _GEN_2703[0]})
-                : _GEN_2703[3]
-                    ? (_GEN_2703[2] ? _GEN_2710 : _GEN_2711)
-                    : _GEN_2703[2] ? _GEN_2708 : _GEN_2709)
-           : _GEN_2703[4]
-               ? (_GEN_2703[3]
-                    ? (_GEN_2703[2] ? _GEN_2715 : _GEN_2714)
-                    : {_GEN_2703[2] ? _GEN_2713 : _GEN_2712, _GEN_2703[0]})
-               : _GEN_2703[3]
-                   ? (_GEN_2703[2] ? _GEN_2711 : _GEN_2710)
-                   : _GEN_2703[2] ? _GEN_2709 : _GEN_2708,
-         _GEN_2690[5]
-           ? (_GEN_2690[4]
-                ? (_GEN_2690[3]
-                     ? (_GEN_2690[2] ? _GEN_2701 : _GEN_2702)
-                     : {_GEN_2690[2] ? _GEN_2699 : _GEN_2700, _GEN_2690[0]})
-                : _GEN_2690[3]
-                    ? (_GEN_2690[2] ? _GEN_2697 : _GEN_2698)
-                    : _GEN_2690[2] ? _GEN_2695 : _GEN_2696)
-           : _GEN_2690[4]
-               ? (_GEN_2690[3]
-                    ? (_GEN_2690[2] ? _GEN_2702 : _GEN_2701)
-                    : {_GEN_2690[2] ? _GEN_2700 : _GEN_2699, _GEN_2690[0]})
-               : _GEN_2690[3]
-                   ? (_GEN_2690[2] ? _GEN_2698 : _GEN_2697)
-                   : _GEN_2690[2] ? _GEN_2696 : _GEN_2695};
-  wire [5:0]   _GEN_3768 = _GEN_3176 ? _GEN_3767[11:6] : _GEN_3767[5:0];
-  wire         _GEN_3769 = cmp_i576_r4s1 & ~(_GEN_3115[1]);
-  wire [63:0]  _GEN_3770 =
-    lanes_sroa_74284_0_r4 >> {58'h0, lanes_sroa_77_0_r4[2], 5'h0}
+         _GEN_2718[5]
+           ? (_GEN_2718[4]
+                ? (_GEN_2718[3]
+                     ? (_GEN_2718[2] ? _GEN_2729 : _GEN_2730)
+                     : {_GEN_2718[2] ? _GEN_2727 : _GEN_2728, _GEN_2718[0]})
+                : _GEN_2718[3]
+                    ? (_GEN_2718[2] ? _GEN_2725 : _GEN_2726)
+                    : _GEN_2718[2] ? _GEN_2723 : _GEN_2724)
+           : _GEN_2718[4]
+               ? (_GEN_2718[3]
+                    ? (_GEN_2718[2] ? _GEN_2730 : _GEN_2729)
+                    : {_GEN_2718[2] ? _GEN_2728 : _GEN_2727, _GEN_2718[0]})
+               : _GEN_2718[3]
+                   ? (_GEN_2718[2] ? _GEN_2726 : _GEN_2725)
+                   : _GEN_2718[2] ? _GEN_2724 : _GEN_2723,
+         _GEN_2705[5]
+           ? (_GEN_2705[4]
+                ? (_GEN_2705[3]
+                     ? (_GEN_2705[2] ? _GEN_2716 : _GEN_2717)
+                     : {_GEN_2705[2] ? _GEN_2714 : _GEN_2715, _GEN_2705[0]})
+                : _GEN_2705[3]
+                    ? (_GEN_2705[2] ? _GEN_2712 : _GEN_2713)
+                    : _GEN_2705[2] ? _GEN_2710 : _GEN_2711)
+           : _GEN_2705[4]
+               ? (_GEN_2705[3]
+                    ? (_GEN_2705[2] ? _GEN_2717 : _GEN_2716)
+                    : {_GEN_2705[2] ? _GEN_2715 : _GEN_2714, _GEN_2705[0]})
+               : _GEN_2705[3]
+                   ? (_GEN_2705[2] ? _GEN_2713 : _GEN_2712)
+                   : _GEN_2705[2] ? _GEN_2711 : _GEN_2710,
+         _GEN_2692[5]
+           ? (_GEN_2692[4]
+                ? (_GEN_2692[3]
+                     ? (_GEN_2692[2] ? _GEN_2703 : _GEN_2704)
+                     : {_GEN_2692[2] ? _GEN_2701 : _GEN_2702, _GEN_2692[0]})
+                : _GEN_2692[3]
+                    ? (_GEN_2692[2] ? _GEN_2699 : _GEN_2700)
+                    : _GEN_2692[2] ? _GEN_2697 : _GEN_2698)
+           : _GEN_2692[4]
+               ? (_GEN_2692[3]
+                    ? (_GEN_2692[2] ? _GEN_2704 : _GEN_2703)
+                    : {_GEN_2692[2] ? _GEN_2702 : _GEN_2701, _GEN_2692[0]})
+               : _GEN_2692[3]
+                   ? (_GEN_2692[2] ? _GEN_2700 : _GEN_2699)
+                   : _GEN_2692[2] ? _GEN_2698 : _GEN_2697};
+  wire [5:0]   _GEN_3770 = _GEN_3178 ? _GEN_3769[11:6] : _GEN_3769[5:0];
+  wire         _GEN_3771 = cmp_i576_r4s1 & ~(_GEN_3117[1]);
+  wire [63:0]  _GEN_3772 =
+    lanes_sroa_74287_0_r4 >> {58'h0, lanes_sroa_77_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_77_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_77_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3771 =
-    _GEN_3164
-      ? {_GEN_2769[5]
-           ? (_GEN_2769[4]
-                ? (_GEN_2769[3]
-                     ? (_GEN_2769[2] ? _GEN_2780 : _GEN_2781)
-                     : {_GEN_2769[2] ? _GEN_2778 : _GEN_2779, _GEN_2769[0]})
-                : _GEN_2769[3]
-                    ? (_GEN_2769[2] ? _GEN_2776 : _GEN_2777)
-                    : _GEN_2769[2] ? _GEN_2774 : _GEN_2775)
-           : _GEN_2769[4]
-               ? (_GEN_2769[3]
-                    ? (_GEN_2769[2] ? _GEN_2781 : _GEN_2780)
-                    : {_GEN_2769[2] ? _GEN_2779 : _GEN_2778, _GEN_2769[0]})
-               : _GEN_2769[3]
-                   ? (_GEN_2769[2] ? _GEN_2777 : _GEN_2776)
-                   : _GEN_2769[2] ? _GEN_2775 : _GEN_2774,
-         _GEN_2756[5]
-           ? (_GEN_2756[4]
-                ? (_GEN_2756[3]
-                     ? (_GEN_2756[2] ? _GEN_2767 : _GEN_2768)
-                     : {_GEN_2756[2] ? _GEN_2765 : _GEN_2766, _GEN_2756[0]})
-                : _GEN_2756[3]
-                    ? (_GEN_2756[2] ? _GEN_2763 : _GEN_2764)
-                    : _GEN_2756[2] ? _GEN_2761 : _GEN_2762)
-           : _GEN_2756[4]
-               ? (_GEN_2756[3]
-                    ? (_GEN_2756[2] ? _GEN_2768 : _GEN_2767)
-                    : {_GEN_2756[2] ? _GEN_2766 : _GEN_2765, _GEN_2756[0]})
-               : _GEN_2756[3]
-                   ? (_GEN_2756[2] ? _GEN_2764 : _GEN_2763)
-                   : _GEN_2756[2] ? _GEN_2762 : _GEN_2761,
-         _GEN_2743[5]
-           ? (_GEN_2743[4]
-                ? (_GEN_2743[3]
-                     ? (_GEN_2743[2] ? _GEN_2754 : _GEN_2755)
-                     : {_GEN_2743[2] ? _GEN_2752 : _GEN_2753, _GEN_2743[0]})
-                : _GEN_2743[3]
-                    ? (_GEN_2743[2] ? _GEN_2750 : _GEN_2751)
-                    : _GEN_2743[2] ? _GEN_2748 : _GEN_2749)
-           : _GEN_2743[4]
-               ? (_GEN_2743[3]
-                    ? (_GEN_2743[2] ? _GEN_2755 : _GEN_2754)
-                    : {_GEN_2743[2] ? _GEN_2753 : _GEN_2752, _GEN_2743[0]})
-               : _GEN_2743[3]
-                   ? (_GEN_2743[2] ? _GEN_2751 : _GEN_2750)
-                   : _GEN_2743[2] ? _GEN_2749 : _GEN_2748,
-         _GEN_2730[5]
-           ? (_GEN_2730[4]
-                ? (_GEN_2730[3]
-                     ? (_GEN_2730[2] ? _GEN_2741 : _GEN_2742)
-                     : {_GEN_2730[2] ? _GEN_2739 : _GEN_2740, _GEN_2730[0]})
-                : _GEN_2730[3]
-                    ? (_GEN_2730[2] ? _GEN_2737 : _GEN_2738)
-                    : _GEN_2730[2] ? _GEN_2735 : _GEN_2736)
-           : _GEN_2730[4]
-               ? (_GEN_2730[3]
-                    ? (_GEN_2730[2] ? _GEN_2742 : _GEN_2741)
-                    : {_GEN_2730[2] ? _GEN_2740 : _GEN_2739, _GEN_2730[0]})
-               : _GEN_2730[3]
-                   ? (_GEN_2730[2] ? _GEN_2738 : _GEN_2737)
-                   : _GEN_2730[2] ? _GEN_2736 : _GEN_2735}
+  wire [11:0]  _GEN_3773 =
+    _GEN_3166
+      ? {_GEN_2771[5]
+           ? (_GEN_2771[4]
+                ? (_GEN_2771[3]
+                     ? (_GEN_2771[2] ? _GEN_2782 : _GEN_2783)
+                     : {_GEN_2771[2] ? _GEN_2780 : _GEN_2781, _GEN_2771[0]})
+                : _GEN_2771[3]
+                    ? (_GEN_2771[2] ? _GEN_2778 : _GEN_2779)
+                    : _GEN_2771[2] ? _GEN_2776 : _GEN_2777)
+           : _GEN_2771[4]
+               ? (_GEN_2771[3]
+                    ? (_GEN_2771[2] ? _GEN_2783 : _GEN_2782)
+                    : {_GEN_2771[2] ? _GEN_2781 : _GEN_2780, _GEN_2771[0]})
+               : _GEN_2771[3]
+                   ? (_GEN_2771[2] ? _GEN_2779 : _GEN_2778)
+                   : _GEN_2771[2] ? _GEN_2777 : _GEN_2776,
+         _GEN_2758[5]
+           ? (_GEN_2758[4]
+                ? (_GEN_2758[3]
+                     ? (_GEN_2758[2] ? _GEN_2769 : _GEN_2770)
+                     : {_GEN_2758[2] ? _GEN_2767 : _GEN_2768, _GEN_2758[0]})
+                : _GEN_2758[3]
+                    ? (_GEN_2758[2] ? _GEN_2765 : _GEN_2766)
+                    : _GEN_2758[2] ? _GEN_2763 : _GEN_2764)
+           : _GEN_2758[4]
+               ? (_GEN_2758[3]
+                    ? (_GEN_2758[2] ? _GEN_2770 : _GEN_2769)
+                    : {_GEN_2758[2] ? _GEN_2768 : _GEN_2767, _GEN_2758[0]})
+               : _GEN_2758[3]
+                   ? (_GEN_2758[2] ? _GEN_2766 : _GEN_2765)
+                   : _GEN_2758[2] ? _GEN_2764 : _GEN_2763,
+         _GEN_2745[5]
+           ? (_GEN_2745[4]
+                ? (_GEN_2745[3]
+                     ? (_GEN_2745[2] ? _GEN_2756 : _GEN_2757)
+                     : {_GEN_2745[2] ? _GEN_2754 : _GEN_2755, _GEN_2745[0]})
+                : _GEN_2745[3]
+                    ? (_GEN_2745[2] ? _GEN_2752 : _GEN_2753)
+                    : _GEN_2745[2] ? _GEN_2750 : _GEN_2751)
+           : _GEN_2745[4]
+               ? (_GEN_2745[3]
+                    ? (_GEN_2745[2] ? _GEN_2757 : _GEN_2756)
+                    : {_GEN_2745[2] ? _GEN_2755 : _GEN_2754, _GEN_2745[0]})
+               : _GEN_2745[3]
+                   ? (_GEN_2745[2] ? _GEN_2753 : _GEN_2752)
+                   : _GEN_2745[2] ? _GEN_2751 : _GEN_2750,
+         _GEN_2732[5]
+           ? (_GEN_2732[4]
+                ? (_GEN_2732[3]
+                     ? (_GEN_2732[2] ? _GEN_2743 : _GEN_2744)
+                     : {_GEN_2732[2] ? _GEN_2741 : _GEN_2742, _GEN_2732[0]})
+                : _GEN_2732[3]
+                    ? (_GEN_2732[2] ? _GEN_2739 : _GEN_2740)
+                    : _GEN_2732[2] ? _GEN_2737 : _GEN_2738)
+           : _GEN_2732[4]
+               ? (_GEN_2732[3]
+                    ? (_GEN_2732[2] ? _GEN_2744 : _GEN_2743)
+                    : {_GEN_2732[2] ? _GEN_2742 : _GEN_2741, _GEN_2732[0]})
+               : _GEN_2732[3]
+                   ? (_GEN_2732[2] ? _GEN_2740 : _GEN_2739)
+                   : _GEN_2732[2] ? _GEN_2738 : _GEN_2737}
       : {lanes_sroa_68_0_r4[2]
            ? {1'h1, lanes_sroa_68_0_r4[1:0]}
            : {1'h0, lanes_sroa_68_0_r4[1:0]},
-         _GEN_2808[5]
-           ? (_GEN_2808[4]
-                ? (_GEN_2808[3]
-                     ? (_GEN_2808[2] ? _GEN_2819 : _GEN_2820)
-                     : {_GEN_2808[2] ? _GEN_2817 : _GEN_2818, _GEN_2808[0]})
-                : _GEN_2808[3]
-                    ? (_GEN_2808[2] ? _GEN_2815 : _GEN_2816)
-                    : _GEN_2808[2] ? _GEN_2813 : _GEN_2814)
-           : _GEN_2808[4]
-               ? (_GEN_2808[3]
-                    ? (_GEN_2808[2] ? _GEN_2820 : _GEN_2819)
-                    : {_GEN_2808[2] ? _GEN_2818 : _GEN_2817, _GEN_2808[0]})
-               : _GEN_2808[3]
-                   ? (_GEN_2808[2] ? _GEN_2816 : _GEN_2815)
-                   : _GEN_2808[2] ? _GEN_2814 : _GEN_2813,
-         _GEN_2795[5]
-           ? (_GEN_2795[4]
-                ? (_GEN_2795[3]
-                     ? (_GEN_2795[2] ? _GEN_2806 : _GEN_2807)
-                     : {_GEN_2795[2] ? _GEN_2804 : _GEN_2805, _GEN_2795[0]})
-                : _GEN_2795[3]
-                    ? (_GEN_2795[2] ? _GEN_2802 : _GEN_2803)
-                    : _GEN_2795[2] ? _GEN_2800 : _GEN_2801)
-           : _GEN_2795[4]
-               ? (_GEN_2795[3]
-                    ? (_GEN_2795[2] ? _GEN_2807 : _GEN_2806)
-                    : {_GEN_2795[2] ? _GEN_2805 : _GEN_2804, _GEN_2795[0]})
-               : _GEN_2795[3]
-                   ? (_GEN_2795[2] ? _GEN_2803 : _GEN_2802)
-                   : _GEN_2795[2] ? _GEN_2801 : _GEN_2800,
-         _GEN_2782[5]
-           ? (_GEN_2782[4]
-                ? (_GEN_2782[3]
-                     ? (_GEN_2782[2] ? _GEN_2793 : _GEN_2794)
-                     : {_GEN_2782[2] ? _GEN_2791 : _GEN_2792, _GEN_2782[0]})
-                : _GEN_2782[3]
-                    ? (_GEN_2782[2] ? _GEN_2789 : _GEN_2790)
-                    : _GEN_2782[2] ? _GEN_2787 : _GEN_2788)
-           : _GEN_2782[4]
-               ? (_GEN_2782[3]
-                    ? (_GEN_2782[2] ? _GEN_2794 : _GEN_2793)
-                    : {_GEN_2782[2] ? _GEN_2792 : _GEN_2791, _GEN_2782[0]})
-               : _GEN_2782[3]
-                   ? (_GEN_2782[2] ? _GEN_2790 : _GEN_2789)
-                   : _GEN_2782[2] ? _GEN_2788 : _GEN_2787};
-  wire [5:0]   _GEN_3772 = _GEN_3166 ? _GEN_3771[11:6] : _GEN_3771[5:0];
-  wire         _GEN_3773 = cmp_i576_r4s1 & ~(_GEN_3112[1]);
-  wire [63:0]  _GEN_3774 =
-    lanes_sroa_56279_0_r4 >> {58'h0, lanes_sroa_59_0_r4[2], 5'h0}
+         _GEN_2810[5]
+           ? (_GEN_2810[4]
+                ? (_GEN_2810[3]
+                     ? (_GEN_2810[2] ? _GEN_2821 : _GEN_2822)
+                     : {_GEN_2810[2] ? _GEN_2819 : _GEN_2820, _GEN_2810[0]})
+                : _GEN_2810[3]
+                    ? (_GEN_2810[2] ? _GEN_2817 : _GEN_2818)
+                    : _GEN_2810[2] ? _GEN_2815 : _GEN_2816)
+           : _GEN_2810[4]
+               ? (_GEN_2810[3]
+                    ? (_GEN_2810[2] ? _GEN_2822 : _GEN_2821)
+                    : {_GEN_2810[2] ? _GEN_2820 : _GEN_2819, _GEN_2810[0]})
+               : _GEN_2810[3]
+                   ? (_GEN_2810[2] ? _GEN_2818 : _GEN_2817)
+                   : _GEN_2810[2] ? _GEN_2816 : _GEN_2815,
+         _GEN_2797[5]
+           ? (_GEN_2797[4]
+                ? (_GEN_2797[3]
+                     ? (_GEN_2797[2] ? _GEN_2808 : _GEN_2809)
+                     : {_GEN_2797[2] ? _GEN_2806 : _GEN_2807, _GEN_2797[0]})
+                : _GEN_2797[3]
+                    ? (_GEN_2797[2] ? _GEN_2804 : _GEN_2805)
+                    : _GEN_2797[2] ? _GEN_2802 : _GEN_2803)
+           : _GEN_2797[4]
+               ? (_GEN_2797[3]
+                    ? (_GEN_2797[2] ? _GEN_2809 : _GEN_2808)
+                    : {_GEN_2797[2] ? _GEN_2807 : _GEN_2806, _GEN_2797[0]})
+               : _GEN_2797[3]
+                   ? (_GEN_2797[2] ? _GEN_2805 : _GEN_2804)
+                   : _GEN_2797[2] ? _GEN_2803 : _GEN_2802,
+         _GEN_2784[5]
+           ? (_GEN_2784[4]
+                ? (_GEN_2784[3]
+                     ? (_GEN_2784[2] ? _GEN_2795 : _GEN_2796)
+                     : {_GEN_2784[2] ? _GEN_2793 : _GEN_2794, _GEN_2784[0]})
+                : _GEN_2784[3]
+                    ? (_GEN_2784[2] ? _GEN_2791 : _GEN_2792)
+                    : _GEN_2784[2] ? _GEN_2789 : _GEN_2790)
+           : _GEN_2784[4]
+               ? (_GEN_2784[3]
+                    ? (_GEN_2784[2] ? _GEN_2796 : _GEN_2795)
+                    : {_GEN_2784[2] ? _GEN_2794 : _GEN_2793, _GEN_2784[0]})
+               : _GEN_2784[3]
+                   ? (_GEN_2784[2] ? _GEN_2792 : _GEN_2791)
+                   : _GEN_2784[2] ? _GEN_2790 : _GEN_2789};
+  wire [5:0]   _GEN_3774 = _GEN_3168 ? _GEN_3773[11:6] : _GEN_3773[5:0];
+  wire         _GEN_3775 = cmp_i576_r4s1 & ~(_GEN_3114[1]);
+  wire [63:0]  _GEN_3776 =
+    lanes_sroa_56282_0_r4 >> {58'h0, lanes_sroa_59_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_59_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_59_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3775 =
-    _GEN_3154
-      ? {_GEN_2861[5]
-           ? (_GEN_2861[4]
-                ? (_GEN_2861[3]
-                     ? (_GEN_2861[2] ? _GEN_2872 : _GEN_2873)
-                     : {_GEN_2861[2] ? _GEN_2870 : _GEN_2871, _GEN_2861[0]})
-                : _GEN_2861[3]
-                    ? (_GEN_2861[2] ? _GEN_2868 : _GEN_2869)
-                    : _GEN_2861[2] ? _GEN_2866 : _GEN_2867)
-           : _GEN_2861[4]
-               ? (_GEN_2861[3]
-                    ? (_GEN_2861[2] ? _GEN_2873 : _GEN_2872)
-                    : {_GEN_2861[2] ? _GEN_2871 : _GEN_2870, _GEN_2861[0]})
-               : _GEN_2861[3]
-                   ? (_GEN_2861[2] ? _GEN_2869 : _GEN_2868)
-                   : _GEN_2861[2] ? _GEN_2867 : _GEN_2866,
-         _GEN_2848[5]
-           ? (_GEN_2848[4]
-                ? (_GEN_2848[3]
-                     ? (_GEN_2848[2] ? _GEN_2859 : _GEN_2860)
-                     : {_GEN_2848[2] ? _GEN_2857 : _GEN_2858, _GEN_2848[0]})
-                : _GEN_2848[3]
-                    ? (_GEN_2848[2] ? _GEN_2855 : _GEN_2856)
-                    : _GEN_2848[2] ? _GEN_2853 : _GEN_2854)
-           : _GEN_2848[4]
-               ? (_GEN_2848[3]
-                    ? (_GEN_2848[2] ? _GEN_2860 : _GEN_2859)
-                    : {_GEN_2848[2] ? _GEN_2858 : _GEN_2857, _GEN_2848[0]})
-               : _GEN_2848[3]
-                   ? (_GEN_2848[2] ? _GEN_2856 : _GEN_2855)
-                   : _GEN_2848[2] ? _GEN_2854 : _GEN_2853,
-         _GEN_2835[5]
-           ? (_GEN_2835[4]
-                ? (_GEN_2835[3]
-                     ? (_GEN_2835[2] ? _GEN_2846 : _GEN_2847)
-                     : {_GEN_2835[2] ? _GEN_2844 : _GEN_2845, _GEN_2835[0]})
-                : _GEN_2835[3]
-                    ? (_GEN_2835[2] ? _GEN_2842 : _GEN_2843)
-                    : _GEN_2835[2] ? _GEN_2840 : _GEN_2841)
-           : _GEN_2835[4]
-               ? (_GEN_2835[3]
-                    ? (_GEN_2835[2] ? _GEN_2847 : _GEN_2846)
-                    : {_GEN_2835[2] ? _GEN_2845 : _GEN_2844, _GEN_2835[0]})
-               : _GEN_2835[3]
-                   ? (_GEN_2835[2] ? _GEN_2843 : _GEN_2842)
-                   : _GEN_2835[2] ? _GEN_2841 : _GEN_2840,
-         _GEN_2822[5]
-           ? (_GEN_2822[4]
-                ? (_GEN_2822[3]
-                     ? (_GEN_2822[2] ? _GEN_2833 : _GEN_2834)
-                     : {_GEN_2822[2] ? _GEN_2831 : _GEN_2832, _GEN_2822[0]})
-                : _GEN_2822[3]
-                    ? (_GEN_2822[2] ? _GEN_2829 : _GEN_2830)
-                    : _GEN_2822[2] ? _GEN_2827 : _GEN_2828)
-           : _GEN_2822[4]
-               ? (_GEN_2822[3]
-                    ? (_GEN_2822[2] ? _GEN_2834 : _GEN_2833)
-                    : {_GEN_2822[2] ? _GEN_2832 : _GEN_2831, _GEN_2822[0]})
-               : _GEN_2822[3]
-                   ? (_GEN_2822[2] ? _GEN_2830 : _GEN_2829)
-                   : _GEN_2822[2] ? _GEN_2828 : _GEN_2827}
+  wire [11:0]  _GEN_3777 =
+    _GEN_3156
+      ? {_GEN_2863[5]
+           ? (_GEN_2863[4]
+                ? (_GEN_2863[3]
+                     ? (_GEN_2863[2] ? _GEN_2874 : _GEN_2875)
+                     : {_GEN_2863[2] ? _GEN_2872 : _GEN_2873, _GEN_2863[0]})
+                : _GEN_2863[3]
+                    ? (_GEN_2863[2] ? _GEN_2870 : _GEN_2871)
+                    : _GEN_2863[2] ? _GEN_2868 : _GEN_2869)
+           : _GEN_2863[4]
+               ? (_GEN_2863[3]
+                    ? (_GEN_2863[2] ? _GEN_2875 : _GEN_2874)
+                    : {_GEN_2863[2] ? _GEN_2873 : _GEN_2872, _GEN_2863[0]})
+               : _GEN_2863[3]
+                   ? (_GEN_2863[2] ? _GEN_2871 : _GEN_2870)
+                   : _GEN_2863[2] ? _GEN_2869 : _GEN_2868,
+         _GEN_2850[5]
+           ? (_GEN_2850[4]
+                ? (_GEN_2850[3]
+                     ? (_GEN_2850[2] ? _GEN_2861 : _GEN_2862)
+                     : {_GEN_2850[2] ? _GEN_2859 : _GEN_2860, _GEN_2850[0]})
+                : _GEN_2850[3]
+                    ? (_GEN_2850[2] ? _GEN_2857 : _GEN_2858)
+                    : _GEN_2850[2] ? _GEN_2855 : _GEN_2856)
+           : _GEN_2850[4]
+               ? (_GEN_2850[3]
+                    ? (_GEN_2850[2] ? _GEN_2862 : _GEN_2861)
+                    : {_GEN_2850[2] ? _GEN_2860 : _GEN_2859, _GEN_2850[0]})
+               : _GEN_2850[3]
+                   ? (_GEN_2850[2] ? _GEN_2858 : _GEN_2857)
+                   : _GEN_2850[2] ? _GEN_2856 : _GEN_2855,
+         _GEN_2837[5]
+           ? (_GEN_2837[4]
+                ? (_GEN_2837[3]
+                     ? (_GEN_2837[2] ? _GEN_2848 : _GEN_2849)
+                     : {_GEN_2837[2] ? _GEN_2846 : _GEN_2847, _GEN_2837[0]})
+                : _GEN_2837[3]
+                    ? (_GEN_2837[2] ? _GEN_2844 : _GEN_2845)
+                    : _GEN_2837[2] ? _GEN_2842 : _GEN_2843)
+           : _GEN_2837[4]
+               ? (_GEN_2837[3]
+                    ? (_GEN_2837[2] ? _GEN_2849 : _GEN_2848)
+                    : {_GEN_2837[2] ? _GEN_2847 : _GEN_2846, _GEN_2837[0]})
+               : _GEN_2837[3]
+                   ? (_GEN_2837[2] ? _GEN_2845 : _GEN_2844)
+                   : _GEN_2837[2] ? _GEN_2843 : _GEN_2842,
+         _GEN_2824[5]
+           ? (_GEN_2824[4]
+                ? (_GEN_2824[3]
+                     ? (_GEN_2824[2] ? _GEN_2835 : _GEN_2836)
+                     : {_GEN_2824[2] ? _GEN_2833 : _GEN_2834, _GEN_2824[0]})
+                : _GEN_2824[3]
+                    ? (_GEN_2824[2] ? _GEN_2831 : _GEN_2832)
+                    : _GEN_2824[2] ? _GEN_2829 : _GEN_2830)
+           : _GEN_2824[4]
+               ? (_GEN_2824[3]
+                    ? (_GEN_2824[2] ? _GEN_2836 : _GEN_2835)
+                    : {_GEN_2824[2] ? _GEN_2834 : _GEN_2833, _GEN_2824[0]})
+               : _GEN_2824[3]
+                   ? (_GEN_2824[2] ? _GEN_2832 : _GEN_2831)
+                   : _GEN_2824[2] ? _GEN_2830 : _GEN_2829}
       : {lanes_sroa_50_0_r4[2]
            ? {1'h1, lanes_sroa_50_0_r4[1:0]}
            : {1'h0, lanes_sroa_50_0_r4[1:0]},
-         _GEN_2900[5]
-           ? (_GEN_2900[4]
-                ? (_GEN_2900[3]
-                     ? (_GEN_2900[2] ? _GEN_2911 : _GEN_2912)
-                     : {_GEN_2900[2] ? _GEN_2909 : _GEN_2910, _GEN_2900[0]})
-                : _GEN_2900[3]
-                    ? (_GEN_2900[2] ? _GEN_2907 : _GEN_2908)
-                    : _GEN_2900[2] ? _GEN_2905 : _GEN_2906)
-           : _GEN_2900[4]
-               ? (_GEN_2900[3]
-                    ? (_GEN_2900[2] ? _GEN_2912 : _GEN_2911)
-                    : {_GEN_2900[2] ? _GEN_2910 : _GEN_2909, _GEN_2900[0]})
-               : _GEN_2900[3]
-                   ? (_GEN_2900[2] ? _GEN_2908 : _GEN_2907)
-                   : _GEN_2900[2] ? _GEN_2906 : _GEN_2905,
-         _GEN_2887[5]
-           ? (_GEN_2887[4]
-                ? (_GEN_2887[3]
-                     ? (_GEN_2887[2] ? _GEN_2898 : _GEN_2899)
-                     : {_GEN_2887[2] ? _GEN_2896 : _GEN_2897, _GEN_2887[0]})
-                : _GEN_2887[3]
-                    ? (_GEN_2887[2] ? _GEN_2894 : _GEN_2895)
-                    : _GEN_2887[2] ? _GEN_2892 : _GEN_2893)
-           : _GEN_2887[4]
-               ? (_GEN_2887[3]
-                    ? (_GEN_2887[2] ? _GEN_2899 : _GEN_2898)
-                    : {_GEN_2887[2] ? _GEN_2897 : _GEN_2896, _GEN_2887[0]})
-               : _GEN_2887[3]
-                   ? (_GEN_2887[2] ? _GEN_2895 : _GEN_2894)
-                   : _GEN_2887[2] ? _GEN_2893 : _GEN_2892,
-         _GEN_2874[5]
-           ? (_GEN_2874[4]
-                ? (_GEN_2874[3]
-                     ? (_GEN_2874[2] ? _GEN_2885 : _GEN_2886)
-                     : {_GEN_2874[2] ? _GEN_2883 : _GEN_2884, _GEN_2874[0]})
-                : _GEN_2874[3]
-                    ? (_GEN_2874[2] ? _GEN_2881 : _GEN_2882)
-                    : _GEN_2874[2] ? _GEN_2879 : _GEN_2880)
-           : _GEN_2874[4]
-               ? (_GEN_2874[3]
-                    ? (_GEN_2874[2] ? _GEN_2886 : _GEN_2885)
-                    : {_GEN_2874[2] ? _GEN_2884 : _GEN_2883, _GEN_2874[0]})
-               : _GEN_2874[3]
-                   ? (_GEN_2874[2] ? _GEN_2882 : _GEN_2881)
-                   : _GEN_2874[2] ? _GEN_2880 : _GEN_2879};
-  wire [5:0]   _GEN_3776 = _GEN_3156 ? _GEN_3775[11:6] : _GEN_3775[5:0];
-  wire         _GEN_3777 = cmp_i576_r4s1 & ~(_GEN_3109[1]);
-  wire [63:0]  _GEN_3778 =
-    lanes_sroa_38274_0_r4 >> {58'h0, lanes_sroa_41_0_r4[2], 5'h0}
+         _GEN_2902[5]
+           ? (_GEN_2902[4]
+                ? (_GEN_2902[3]
+                     ? (_GEN_2902[2] ? _GEN_2913 : _GEN_2914)
+                     : {_GEN_2902[2] ? _GEN_2911 : _GEN_2912, _GEN_2902[0]})
+                : _GEN_2902[3]
+                    ? (_GEN_2902[2] ? _GEN_2909 : _GEN_2910)
+                    : _GEN_2902[2] ? _GEN_2907 : _GEN_2908)
+           : _GEN_2902[4]
+               ? (_GEN_2902[3]
+                    ? (_GEN_2902[2] ? _GEN_2914 : _GEN_2913)
+                    : {_GEN_2902[2] ? _GEN_2912 : _GEN_2911, _GEN_2902[0]})
+               : _GEN_2902[3]
+                   ? (_GEN_2902[2] ? _GEN_2910 : _GEN_2909)
+                   : _GEN_2902[2] ? _GEN_2908 : _GEN_2907,
+         _GEN_2889[5]
+           ? (_GEN_2889[4]
+                ? (_GEN_2889[3]
+                     ? (_GEN_2889[2] ? _GEN_2900 : _GEN_2901)
+                     : {_GEN_2889[2] ? _GEN_2898 : _GEN_2899, _GEN_2889[0]})
+                : _GEN_2889[3]
+                    ? (_GEN_2889[2] ? _GEN_2896 : _GEN_2897)
+                    : _GEN_2889[2] ? _GEN_2894 : _GEN_2895)
+           : _GEN_2889[4]
+               ? (_GEN_2889[3]
+                    ? (_GEN_2889[2] ? _GEN_2901 : _GEN_2900)
+                    : {_GEN_2889[2] ? _GEN_2899 : _GEN_2898, _GEN_2889[0]})
+               : _GEN_2889[3]
+                   ? (_GEN_2889[2] ? _GEN_2897 : _GEN_2896)
+                   : _GEN_2889[2] ? _GEN_2895 : _GEN_2894,
+         _GEN_2876[5]
+           ? (_GEN_2876[4]
+                ? (_GEN_2876[3]
+                     ? (_GEN_2876[2] ? _GEN_2887 : _GEN_2888)
+                     : {_GEN_2876[2] ? _GEN_2885 : _GEN_2886, _GEN_2876[0]})
+                : _GEN_2876[3]
+                    ? (_GEN_2876[2] ? _GEN_2883 : _GEN_2884)
+                    : _GEN_2876[2] ? _GEN_2881 : _GEN_2882)
+           : _GEN_2876[4]
+               ? (_GEN_2876[3]
+                    ? (_GEN_2876[2] ? _GEN_2888 : _GEN_2887)
+                    : {_GEN_2876[2] ? _GEN_2886 : _GEN_2885, _GEN_2876[0]})
+               : _GEN_2876[3]
+                   ? (_GEN_2876[2] ? _GEN_2884 : _GEN_2883)
+                   : _GEN_2876[2] ? _GEN_2882 : _GEN_2881};
+  wire [5:0]   _GEN_3778 = _GEN_3158 ? _GEN_3777[11:6] : _GEN_3777[5:0];
+  wire         _GEN_3779 = cmp_i576_r4s1 & ~(_GEN_3111[1]);
+  wire [63:0]  _GEN_3780 =
+    lanes_sroa_38277_0_r4 >> {58'h0, lanes_sroa_41_0_r4[2], 5'h0}
     >> {59'h0, lanes_sroa_41_0_r4[1], 4'h0} >> {60'h0, lanes_sroa_41_0_r4[0], 3'h0};
-  wire [11:0]  _GEN_3779 =
-    _GEN_3144
-      ? {_GEN_2953[5]
-           ? (_GEN_2953[4]
-                ? (_GEN_2953[3]
-                     ? (_GEN_2953[2] ? _GEN_2964 : _GEN_2965)
-                     : {_GEN_2953[2] ? _GEN_2962 : _GEN_2963, _GEN_2953[0]})
-                : _GEN_2953[3]
-                    ? (_GEN_2953[2] ? _GEN_2960 : _GEN_2961)
-                    : _GEN_2953[2] ? _GEN_2958 : _GEN_2959)
-           : _GEN_2953[4]
-               ? (_GEN_2953[3]
-                    ? (_GEN_2953[2] ? _GEN_2965 : _GEN_2964)
-                    : {_GEN_2953[2] ? _GEN_2963 : _GEN_2962, _GEN_2953[0]})
-               : _GEN_2953[3]
-                   ? (_GEN_2953[2] ? _GEN_2961 : _GEN_2960)
-                   : _GEN_2953[2] ? _GEN_2959 : _GEN_2958,
-         _GEN_2940[5]
-           ? (_GEN_2940[4]
-                ? (_GEN_2940[3]
-                     ? (_GEN_2940[2] ? _GEN_2951 : _GEN_2952)
-                     : {_GEN_2940[2] ? _GEN_2949 : _GEN_2950, _GEN_2940[0]})
-                : _GEN_2940[3]
-                    ? (_GEN_2940[2] ? _GEN_2947 : _GEN_2948)
-                    : _GEN_2940[2] ? _GEN_2945 : _GEN_2946)
-           : _GEN_2940[4]
-               ? (_GEN_2940[3]
-                    ? (_GEN_2940[2] ? _GEN_2952 : _GEN_2951)
-                    : {_GEN_2940[2] ? _GEN_2950 : _GEN_2949, _GEN_2940[0]})
-               : _GEN_2940[3]
-                   ? (_GEN_2940[2] ? _GEN_2948 : _GEN_2947)
-                   : _GEN_2940[2] ? _GEN_2946 : _GEN_2945,
-         _GEN_2927[5]
-           ? (_GEN_2927[4]
-                ? (_GEN_2927[3]
-                     ? (_GEN_2927[2] ? _GEN_2938 : _GEN_2939)
-                     : {_GEN_2927[2] ? _GEN_2936 : _GEN_2937, _GEN_2927[0]})
-                : _GEN_2927[3]
-                    ? (_GEN_2927[2] ? _GEN_2934 : _GEN_2935)
-                    : _GEN_2927[2] ? _GEN_2932 : _GEN_2933)
-           : _GEN_2927[4]
-               ? (_GEN_2927[3]
-                    ? (_GEN_2927[2] ? _GEN_2939 : _GEN_2938)
-                    : {_GEN_2927[2] ? _GEN_2937 : _GEN_2936, _GEN_2927[0]})
-               : _GEN_2927[3]
-                   ? (_GEN_2927[2] ? _GEN_2935 : _GEN_2934)
-                   : _GEN_2927[2] ? _GEN_2933 : _GEN_2932,
-         _GEN_2914[5]
-           ? (_GEN_2914[4]
-                ? (_GEN_2914[3]
-                     ? (_GEN_2914[2] ? _GEN_2925 : _GEN_2926)
-                     : {_GEN_2914[2] ? _GEN_2923 : _GEN_2924, _GEN_2914[0]})
-                : _GEN_2914[3]
-                    ? (_GEN_2914[2] ? _GEN_2921 : _GEN_2922)
-                    : _GEN_2914[2] ? _GEN_2919 : _GEN_2920)
-           : _GEN_2914[4]
-               ? (_GEN_2914[3]
-                    ? (_GEN_2914[2] ? _GEN_2926 : _GEN_2925)
-                    : {_GEN_2914[2] ? _GEN_2924 : _GEN_2923, _GEN_2914[0]})
-               : _GEN_2914[3]
-                   ? (_GEN_2914[2] ? _GEN_2922 : _GEN_2921)
-                   : _GEN_2914[2] ? _GEN_2920 : _GEN_2919}
+  wire [11:0]  _GEN_3781 =
+    _GEN_3146
+      ? {_GEN_2955[5]
+           ? (_GEN_2955[4]
+                ? (_GEN_2955[3]
+                     ? (_GEN_2955[2] ? _GEN_2966 : _GEN_2967)
+                     : {_GEN_2955[2] ? _GEN_2964 : _GEN_2965, _GEN_2955[0]})
+                : _GEN_2955[3]
+                    ? (_GEN_2955[2] ? _GEN_2962 : _GEN_2963)
+                    : _GEN_2955[2] ? _GEN_2960 : _GEN_2961)
+           : _GEN_2955[4]
+               ? (_GEN_2955[3]
+                    ? (_GEN_2955[2] ? _GEN_2967 : _GEN_2966)
+                    : {_GEN_2955[2] ? _GEN_2965 : _GEN_2964, _GEN_2955[0]})
+               : _GEN_2955[3]
+                   ? (_GEN_2955[2] ? _GEN_2963 : _GEN_2962)
+                   : _GEN_2955[2] ? _GEN_2961 : _GEN_2960,
+         _GEN_2942[5]
+           ? (_GEN_2942[4]
+                ? (_GEN_2942[3]
+                     ? (_GEN_2942[2] ? _GEN_2953 : _GEN_2954)
+                     : {_GEN_2942[2] ? _GEN_2951 : _GEN_2952, _GEN_2942[0]})
+                : _GEN_2942[3]
+                    ? (_GEN_2942[2] ? _GEN_2949 : _GEN_2950)
+                    : _GEN_2942[2] ? _GEN_2947 : _GEN_2948)
+           : _GEN_2942[4]
+               ? (_GEN_2942[3]
+                    ? (_GEN_2942[2] ? _GEN_2954 : _GEN_2953)
+                    : {_GEN_2942[2] ? _GEN_2952 : _GEN_2951, _GEN_2942[0]})
+               : _GEN_2942[3]
+                   ? (_GEN_2942[2] ? _GEN_2950 : _GEN_2949)
+                   : _GEN_2942[2] ? _GEN_2948 : _GEN_2947,
+         _GEN_2929[5]
+           ? (_GEN_2929[4]
+                ? (_GEN_2929[3]
+                     ? (_GEN_2929[2] ? _GEN_2940 : _GEN_2941)
+                     : {_GEN_2929[2] ? _GEN_2938 : _GEN_2939, _GEN_2929[0]})
+                : _GEN_2929[3]
+                    ? (_GEN_2929[2] ? _GEN_2936 : _GEN_2937)
+                    : _GEN_2929[2] ? _GEN_2934 : _GEN_2935)
+           : _GEN_2929[4]
+               ? (_GEN_2929[3]
+                    ? (_GEN_2929[2] ? _GEN_2941 : _GEN_2940)
+                    : {_GEN_2929[2] ? _GEN_2939 : _GEN_2938, _GEN_2929[0]})
+               : _GEN_2929[3]
+                   ? (_GEN_2929[2] ? _GEN_2937 : _GEN_2936)
+                   : _GEN_2929[2] ? _GEN_2935 : _GEN_2934,
+         _GEN_2916[5]
+           ? (_GEN_2916[4]
+                ? (_GEN_2916[3]
+                     ? (_GEN_2916[2] ? _GEN_2927 : _GEN_2928)
+                     : {_GEN_2916[2] ? _GEN_2925 : _GEN_2926, _GEN_2916[0]})
+                : _GEN_2916[3]
+                    ? (_GEN_2916[2] ? _GEN_2923 : _GEN_2924)
+                    : _GEN_2916[2] ? _GEN_2921 : _GEN_2922)
+           : _GEN_2916[4]
+               ? (_GEN_2916[3]
+                    ? (_GEN_2916[2] ? _GEN_2928 : _GEN_2927)
+                    : {_GEN_2916[2] ? _GEN_2926 : _GEN_2925, _GEN_2916[0]})
+               : _GEN_2916[3]
+                   ? (_GEN_2916[2] ? _GEN_2924 : _GEN_2923)
+                   : _GEN_2916[2] ? _GEN_2922 : _GEN_2921}
       : {lanes_sroa_32_0_r4[2]
            ? {1'h1, lanes_sroa_32_0_r4[1:0]}
            : {1'h0, lanes_sroa_32_0_r4[1:0]},
-         _GEN_2992[5]
-           ? (_GEN_2992[4]
-                ? (_GEN_2992[3]
-                     ? (_GEN_2992[2] ? _GEN_3003 : _GEN_3004)
-                     : {_GEN_2992[2] ? _GEN_3001 : _GEN_3002, _GEN_2992[0]})
-                : _GEN_2992[3]
-                    ? (_GEN_2992[2] ? _GEN_2999 : _GEN_3000)
-                    : _GEN_2992[2] ? _GEN_2997 : _GEN_2998)
-           : _GEN_2992[4]
-               ? (_GEN_2992[3]
-                    ? (_GEN_2992[2] ? _GEN_3004 : _GEN_3003)
-                    : {_GEN_2992[2] ? _GEN_3002 : _GEN_3001, _GEN_2992[0]})
-               : _GEN_2992[3]
-                   ? (_GEN_2992[2] ? _GEN_3000 : _GEN_2999)
-                   : _GEN_2992[2] ? _GEN_2998 : _GEN_2997,
-         _GEN_2979[5]
-           ? (_GEN_2979[4]
-                ? (_GEN_2979[3]
-                     ? (_GEN_2979[2] ? _GEN_2990 : _GEN_2991)
-                     : {_GEN_2979[2] ? _GEN_2988 : _GEN_2989, _GEN_2979[0]})
-                : _GEN_2979[3]
-                    ? (_GEN_2979[2] ? _GEN_2986 : _GEN_2987)
-                    : _GEN_2979[2] ? _GEN_2984 : _GEN_2985)
-           : _GEN_2979[4]
-               ? (_GEN_2979[3]
-                    ? (_GEN_2979[2] ? _GEN_2991 : _GEN_2990)
-                    : {_GEN_2979[2] ? _GEN_2989 : _GEN_2988, _GEN_2979[0]})
-               : _GEN_2979[3]
-                   ? (_GEN_2979[2] ? _GEN_2987 : _GEN_2986)
-                   : _GEN_2979[2] ? _GEN_2985 : _GEN_2984,
-         _GEN_2966[5]
-           ? (_GEN_2966[4]
-                ? (_GEN_2966[3]
-                     ? (_GEN_2966[2] ? _GEN_2977 : _GEN_2978)
-                     : {_GEN_2966[2] ? _GEN_2975 : _GEN_2976, _GEN_2966[0]})
-                : _GEN_2966[3]
-                    ? (_GEN_2966[2] ? _GEN_2973 : _GEN_2974)
-                    : _GEN_2966[2] ? _GEN_2971 : _GEN_2972)
-           : _GEN_2966[4]
-               ? (_GEN_2966[3]
-                    ? (_GEN_2966[2] ? _GEN_2978 : _GEN_2977)
-                    : {_GEN_2966[2] ? _GEN_2976 : _GEN_2975, _GEN_2966[0]})
-               : _GEN_2966[3]
-                   ? (_GEN_2966[2] ? _GEN_2974 : _GEN_2973)
-                   : _GEN_2966[2] ? _GEN_2972 : _GEN_2971};
-  wire [5:0]   _GEN_3780 = _GEN_3146 ? _GEN_3779[11:6] : _GEN_3779[5:0];
-  wire         _GEN_3781 =
+         _GEN_2994[5]
+           ? (_GEN_2994[4]
+                ? (_GEN_2994[3]
+                     ? (_GEN_2994[2] ? _GEN_3005 : _GEN_3006)
+                     : {_GEN_2994[2] ? _GEN_3003 : _GEN_3004, _GEN_2994[0]})
+                : _GEN_2994[3]
+                    ? (_GEN_2994[2] ? _GEN_3001 : _GEN_3002)
+                    : _GEN_2994[2] ? _GEN_2999 : _GEN_3000)
+           : _GEN_2994[4]
+               ? (_GEN_2994[3]
+                    ? (_GEN_2994[2] ? _GEN_3006 : _GEN_3005)
+                    : {_GEN_2994[2] ? _GEN_3004 : _GEN_3003, _GEN_2994[0]})
+               : _GEN_2994[3]
+                   ? (_GEN_2994[2] ? _GEN_3002 : _GEN_3001)
+                   : _GEN_2994[2] ? _GEN_3000 : _GEN_2999,
+         _GEN_2981[5]
+           ? (_GEN_2981[4]
+                ? (_GEN_2981[3]
+                     ? (_GEN_2981[2] ? _GEN_2992 : _GEN_2993)
+                     : {_GEN_2981[2] ? _GEN_2990 : _GEN_2991, _GEN_2981[0]})
+                : _GEN_2981[3]
+                    ? (_GEN_2981[2] ? _GEN_2988 : _GEN_2989)
+                    : _GEN_2981[2] ? _GEN_2986 : _GEN_2987)
+           : _GEN_2981[4]
+               ? (_GEN_2981[3]
+                    ? (_GEN_2981[2] ? _GEN_2993 : _GEN_2992)
+                    : {_GEN_2981[2] ? _GEN_2991 : _GEN_2990, _GEN_2981[0]})
+               : _GEN_2981[3]
+                   ? (_GEN_2981[2] ? _GEN_2989 : _GEN_2988)
+                   : _GEN_2981[2] ? _GEN_2987 : _GEN_2986,
+         _GEN_2968[5]
+           ? (_GEN_2968[4]
+                ? (_GEN_2968[3]
+                     ? (_GEN_2968[2] ? _GEN_2979 : _GEN_2980)
+                     : {_GEN_2968[2] ? _GEN_2977 : _GEN_2978, _GEN_2968[0]})
+                : _GEN_2968[3]
+                    ? (_GEN_2968[2] ? _GEN_2975 : _GEN_2976)
+                    : _GEN_2968[2] ? _GEN_2973 : _GEN_2974)
+           : _GEN_2968[4]
+               ? (_GEN_2968[3]
+                    ? (_GEN_2968[2] ? _GEN_2980 : _GEN_2979)
+                    : {_GEN_2968[2] ? _GEN_2978 : _GEN_2977, _GEN_2968[0]})
+               : _GEN_2968[3]
+                   ? (_GEN_2968[2] ? _GEN_2976 : _GEN_2975)
+                   : _GEN_2968[2] ? _GEN_2974 : _GEN_2973};
+  wire [5:0]   _GEN_3782 = _GEN_3148 ? _GEN_3781[11:6] : _GEN_3781[5:0];
+  wire         _GEN_3783 =
     tobool_i_not_not_1_r4s1 & (&lanes_sroa_32_0_r4) | or_r4s1__31
-    | lanes_sroa_32_0_r4 == 3'h6 & tobool_i_not_not_1_r4s1 & _GEN_3139
-    | lanes_sroa_32_0_r4 == 3'h5 & tobool_i_not_not_1_r4s1 & ~_GEN_3140
-    | lanes_sroa_32_0_r4 == 3'h4 & tobool_i_not_not_1_r4s1 & _GEN_3143
-    | lanes_sroa_32_0_r4 == 3'h3 & tobool_i_not_not_1_r4s1 & ~_GEN_3144
-    | lanes_sroa_32_0_r4 == 3'h2 & tobool_i_not_not_1_r4s1 & _GEN_3141
-    | lanes_sroa_32_0_r4 == 3'h1 & tobool_i_not_not_1_r4s1 & ~_GEN_3142 | _GEN_3456
-    & tobool_i_not_not_1_r4s1 & _GEN_3138;
-  wire         _GEN_3782 = cmp_i576_r4s1 & ~(_GEN_3106[1]);
-  wire [11:0]  _GEN_3783 =
-    _GEN_3134
-      ? {_GEN_3046[5]
-           ? (_GEN_3046[4]
-                ? (_GEN_3046[3]
-                     ? (_GEN_3046[2] ? _GEN_3057 : _GEN_3058)
-                     : {_GEN_3046[2] ? _GEN_3055 : _GEN_3056, _GEN_3046[0]})
-                : _GEN_3046[3]
-                    ? (_GEN_3046[2] ? _GEN_3053 : _GEN_3054)
-                    : _GEN_3046[2] ? _GEN_3051 : _GEN_3052)
-           : _GEN_3046[4]
-               ? (_GEN_3046[3]
-                    ? (_GEN_3046[2] ? _GEN_3058 : _GEN_3057)
-                    : {_GEN_3046[2] ? _GEN_3056 : _GEN_3055, _GEN_3046[0]})
-               : _GEN_3046[3]
-                   ? (_GEN_3046[2] ? _GEN_3054 : _GEN_3053)
-                   : _GEN_3046[2] ? _GEN_3052 : _GEN_3051,
-         _GEN_3033[5]
-           ? (_GEN_3033[4]
-                ? (_GEN_3033[3]
-                     ? (_GEN_3033[2] ? _GEN_3044 : _GEN_3045)
-                     : {_GEN_3033[2] ? _GEN_3042 : _GEN_3043, _GEN_3033[0]})
-                : _GEN_3033[3]
-                    ? (_GEN_3033[2] ? _GEN_3040 : _GEN_3041)
-                    : _GEN_3033[2] ? _GEN_3038 : _GEN_3039)
-           : _GEN_3033[4]
-               ? (_GEN_3033[3]
-                    ? (_GEN_3033[2] ? _GEN_3045 : _GEN_3044)
-                    : {_GEN_3033[2] ? _GEN_3043 : _GEN_3042, _GEN_3033[0]})
-               : _GEN_3033[3]
-                   ? (_GEN_3033[2] ? _GEN_3041 : _GEN_3040)
-                   : _GEN_3033[2] ? _GEN_3039 : _GEN_3038,
-         _GEN_3020[5]
-           ? (_GEN_3020[4]
-                ? (_GEN_3020[3]
-                     ? (_GEN_3020[2] ? _GEN_3031 : _GEN_3032)
-                     : {_GEN_3020[2] ? _GEN_3029 : _GEN_3030, _GEN_3020[0]})
-                : _GEN_3020[3]
-                    ? (_GEN_3020[2] ? _GEN_3027 : _GEN_3028)
-                    : _GEN_3020[2] ? _GEN_3025 : _GEN_3026)
-           : _GEN_3020[4]
-               ? (_GEN_3020[3]
-                    ? (_GEN_3020[2] ? _GEN_3032 : _GEN_3031)
-                    : {_GEN_3020[2] ? _GEN_3030 : _GEN_3029, _GEN_3020[0]})
-               : _GEN_3020[3]
-                   ? (_GEN_3020[2] ? _GEN_3028 : _GEN_3027)
-                   : _GEN_3020[2] ? _GEN_3026 : _GEN_3025,
-         _GEN_3007[5]
-           ? (_GEN_3007[4]
-                ? (_GEN_3007[3]
-                     ? (_GEN_3007[2] ? _GEN_3018 : _GEN_3019)
-                     : {_GEN_3007[2] ? _GEN_3016 : _GEN_3017, _GEN_3007[0]})
-                : _GEN_3007[3]
-                    ? (_GEN_3007[2] ? _GEN_3014 : _GEN_3015)
-                    : _GEN_3007[2] ? _GEN_3012 : _GEN_3013)
-           : _GEN_3007[4]
-               ? (_GEN_3007[3]
-                    ? (_GEN_3007[2] ? _GEN_3019 : _GEN_3018)
-                    : {_GEN_3007[2] ? _GEN_3017 : _GEN_3016, _GEN_3007[0]})
-               : _GEN_3007[3]
-                   ? (_GEN_3007[2] ? _GEN_3015 : _GEN_3014)
-                   : _GEN_3007[2] ? _GEN_3013 : _GEN_3012}
+    | lanes_sroa_32_0_r4 == 3'h6 & tobool_i_not_not_1_r4s1 & _GEN_3141
+    | lanes_sroa_32_0_r4 == 3'h5 & tobool_i_not_not_1_r4s1 & ~_GEN_3142
+    | lanes_sroa_32_0_r4 == 3'h4 & tobool_i_not_not_1_r4s1 & _GEN_3145
+    | lanes_sroa_32_0_r4 == 3'h3 & tobool_i_not_not_1_r4s1 & ~_GEN_3146
+    | lanes_sroa_32_0_r4 == 3'h2 & tobool_i_not_not_1_r4s1 & _GEN_3143
+    | lanes_sroa_32_0_r4 == 3'h1 & tobool_i_not_not_1_r4s1 & ~_GEN_3144 | _GEN_3458
+    & tobool_i_not_not_1_r4s1 & _GEN_3140;
+  wire         _GEN_3784 = cmp_i576_r4s1 & ~(_GEN_3108[1]);
+  wire [11:0]  _GEN_3785 =
+    _GEN_3136
+      ? {_GEN_3048[5]
+           ? (_GEN_3048[4]
+                ? (_GEN_3048[3]
+                     ? (_GEN_3048[2] ? _GEN_3059 : _GEN_3060)
+                     : {_GEN_3048[2] ? _GEN_3057 : _GEN_3058, _GEN_3048[0]})
+                : _GEN_3048[3]
+                    ? (_GEN_3048[2] ? _GEN_3055 : _GEN_3056)
+                    : _GEN_3048[2] ? _GEN_3053 : _GEN_3054)
+           : _GEN_3048[4]
+               ? (_GEN_3048[3]
+                    ? (_GEN_3048[2] ? _GEN_3060 : _GEN_3059)
+                    : {_GEN_3048[2] ? _GEN_3058 : _GEN_3057, _GEN_3048[0]})
+               : _GEN_3048[3]
+                   ? (_GEN_3048[2] ? _GEN_3056 : _GEN_3055)
+                   : _GEN_3048[2] ? _GEN_3054 : _GEN_3053,
+         _GEN_3035[5]
+           ? (_GEN_3035[4]
+                ? (_GEN_3035[3]
+                     ? (_GEN_3035[2] ? _GEN_3046 : _GEN_3047)
+                     : {_GEN_3035[2] ? _GEN_3044 : _GEN_3045, _GEN_3035[0]})
+                : _GEN_3035[3]
+                    ? (_GEN_3035[2] ? _GEN_3042 : _GEN_3043)
+                    : _GEN_3035[2] ? _GEN_3040 : _GEN_3041)
+           : _GEN_3035[4]
+               ? (_GEN_3035[3]
+                    ? (_GEN_3035[2] ? _GEN_3047 : _GEN_3046)
+                    : {_GEN_3035[2] ? _GEN_3045 : _GEN_3044, _GEN_3035[0]})
+               : _GEN_3035[3]
+                   ? (_GEN_3035[2] ? _GEN_3043 : _GEN_3042)
+                   : _GEN_3035[2] ? _GEN_3041 : _GEN_3040,
+         _GEN_3022[5]
+           ? (_GEN_3022[4]
+                ? (_GEN_3022[3]
+                     ? (_GEN_3022[2] ? _GEN_3033 : _GEN_3034)
+                     : {_GEN_3022[2] ? _GEN_3031 : _GEN_3032, _GEN_3022[0]})
+                : _GEN_3022[3]
+                    ? (_GEN_3022[2] ? _GEN_3029 : _GEN_3030)
+                    : _GEN_3022[2] ? _GEN_3027 : _GEN_3028)
+           : _GEN_3022[4]
+               ? (_GEN_3022[3]
+                    ? (_GEN_3022[2] ? _GEN_3034 : _GEN_3033)
+                    : {_GEN_3022[2] ? _GEN_3032 : _GEN_3031, _GEN_3022[0]})
+               : _GEN_3022[3]
+                   ? (_GEN_3022[2] ? _GEN_3030 : _GEN_3029)
+                   : _GEN_3022[2] ? _GEN_3028 : _GEN_3027,
+         _GEN_3009[5]
+           ? (_GEN_3009[4]
+                ? (_GEN_3009[3]
+                     ? (_GEN_3009[2] ? _GEN_3020 : _GEN_3021)
+                     : {_GEN_3009[2] ? _GEN_3018 : _GEN_3019, _GEN_3009[0]})
+                : _GEN_3009[3]
+                    ? (_GEN_3009[2] ? _GEN_3016 : _GEN_3017)
+                    : _GEN_3009[2] ? _GEN_3014 : _GEN_3015)
+           : _GEN_3009[4]
+               ? (_GEN_3009[3]
+                    ? (_GEN_3009[2] ? _GEN_3021 : _GEN_3020)
+                    : {_GEN_3009[2] ? _GEN_3019 : _GEN_3018, _GEN_3009[0]})
+               : _GEN_3009[3]
+                   ? (_GEN_3009[2] ? _GEN_3017 : _GEN_3016)
+                   : _GEN_3009[2] ? _GEN_3015 : _GEN_3014}
       : {lanes_sroa_14_0_r4[2]
            ? {1'h1, lanes_sroa_14_0_r4[1:0]}
            : {1'h0, lanes_sroa_14_0_r4[1:0]},
-         _GEN_3085[5]
-           ? (_GEN_3085[4]
-                ? (_GEN_3085[3]
-                     ? (_GEN_3085[2] ? _GEN_3096 : _GEN_3097)
-                     : {_GEN_3085[2] ? _GEN_3094 : _GEN_3095, _GEN_3085[0]})
-                : _GEN_3085[3]
-                    ? (_GEN_3085[2] ? _GEN_3092 : _GEN_3093)
-                    : _GEN_3085[2] ? _GEN_3090 : _GEN_3091)
-           : _GEN_3085[4]
-               ? (_GEN_3085[3]
-                    ? (_GEN_3085[2] ? _GEN_3097 : _GEN_3096)
-                    : {_GEN_3085[2] ? _GEN_3095 : _GEN_3094, _GEN_3085[0]})
-               : _GEN_3085[3]
-                   ? (_GEN_3085[2] ? _GEN_3093 : _GEN_3092)
-                   : _GEN_3085[2] ? _GEN_3091 : _GEN_3090,
-         _GEN_3072[5]
-           ? (_GEN_3072[4]
-                ? (_GEN_3072[3]
-                     ? (_GEN_3072[2] ? _GEN_3083 : _GEN_3084)
-                     : {_GEN_3072[2] ? _GEN_3081 : _GEN_3082, _GEN_3072[0]})
-                : _GEN_3072[3]
-                    ? (_GEN_3072[2] ? _GEN_3079 : _GEN_3080)
-                    : _GEN_3072[2] ? _GEN_3077 : _GEN_3078)
-           : _GEN_3072[4]
-               ? (_GEN_3072[3]
-                    ? (_GEN_3072[2] ? _GEN_3084 : _GEN_3083)
-                    : {_GEN_3072[2] ? _GEN_3082 : _GEN_3081, _GEN_3072[0]})
-               : _GEN_3072[3]
-                   ? (_GEN_3072[2] ? _GEN_3080 : _GEN_3079)
-                   : _GEN_3072[2] ? _GEN_3078 : _GEN_3077,
-         _GEN_3059[5]
-           ? (_GEN_3059[4]
-                ? (_GEN_3059[3]
-                     ? (_GEN_3059[2] ? _GEN_3070 : _GEN_3071)
-                     : {_GEN_3059[2] ? _GEN_3068 : _GEN_3069, _GEN_3059[0]})
-                : _GEN_3059[3]
-                    ? (_GEN_3059[2] ? _GEN_3066 : _GEN_3067)
-                    : _GEN_3059[2] ? _GEN_3064 : _GEN_3065)
-           : _GEN_3059[4]
-               ? (_GEN_3059[3]
-                    ? (_GEN_3059[2] ? _GEN_3071 : _GEN_3070)
-                    : {_GEN_3059[2] ? _GEN_3069 : _GEN_3068, _GEN_3059[0]})
-               : _GEN_3059[3]
-                   ? (_GEN_3059[2] ? _GEN_3067 : _GEN_3066)
-                   : _GEN_3059[2] ? _GEN_3065 : _GEN_3064};
-  wire [5:0]   _GEN_3784 = _GEN_3136 ? _GEN_3783[11:6] : _GEN_3783[5:0];
-  wire         _GEN_3785 =
+         _GEN_3087[5]
+           ? (_GEN_3087[4]
+                ? (_GEN_3087[3]
+                     ? (_GEN_3087[2] ? _GEN_3098 : _GEN_3099)
+                     : {_GEN_3087[2] ? _GEN_3096 : _GEN_3097, _GEN_3087[0]})
+                : _GEN_3087[3]
+                    ? (_GEN_3087[2] ? _GEN_3094 : _GEN_3095)
+                    : _GEN_3087[2] ? _GEN_3092 : _GEN_3093)
+           : _GEN_3087[4]
+               ? (_GEN_3087[3]
+                    ? (_GEN_3087[2] ? _GEN_3099 : _GEN_3098)
+                    : {_GEN_3087[2] ? _GEN_3097 : _GEN_3096, _GEN_3087[0]})
+               : _GEN_3087[3]
+                   ? (_GEN_3087[2] ? _GEN_3095 : _GEN_3094)
+                   : _GEN_3087[2] ? _GEN_3093 : _GEN_3092,
+         _GEN_3074[5]
+           ? (_GEN_3074[4]
+                ? (_GEN_3074[3]
+                     ? (_GEN_3074[2] ? _GEN_3085 : _GEN_3086)
+                     : {_GEN_3074[2] ? _GEN_3083 : _GEN_3084, _GEN_3074[0]})
+                : _GEN_3074[3]
+                    ? (_GEN_3074[2] ? _GEN_3081 : _GEN_3082)
+                    : _GEN_3074[2] ? _GEN_3079 : _GEN_3080)
+           : _GEN_3074[4]
+               ? (_GEN_3074[3]
+                    ? (_GEN_3074[2] ? _GEN_3086 : _GEN_3085)
+                    : {_GEN_3074[2] ? _GEN_3084 : _GEN_3083, _GEN_3074[0]})
+               : _GEN_3074[3]
+                   ? (_GEN_3074[2] ? _GEN_3082 : _GEN_3081)
+                   : _GEN_3074[2] ? _GEN_3080 : _GEN_3079,
+         _GEN_3061[5]
+           ? (_GEN_3061[4]
+                ? (_GEN_3061[3]
+                     ? (_GEN_3061[2] ? _GEN_3072 : _GEN_3073)
+                     : {_GEN_3061[2] ? _GEN_3070 : _GEN_3071, _GEN_3061[0]})
+                : _GEN_3061[3]
+                    ? (_GEN_3061[2] ? _GEN_3068 : _GEN_3069)
+                    : _GEN_3061[2] ? _GEN_3066 : _GEN_3067)
+           : _GEN_3061[4]
+               ? (_GEN_3061[3]
+                    ? (_GEN_3061[2] ? _GEN_3073 : _GEN_3072)
+                    : {_GEN_3061[2] ? _GEN_3071 : _GEN_3070, _GEN_3061[0]})
+               : _GEN_3061[3]
+                   ? (_GEN_3061[2] ? _GEN_3069 : _GEN_3068)
+                   : _GEN_3061[2] ? _GEN_3067 : _GEN_3066};
+  wire [5:0]   _GEN_3786 = _GEN_3138 ? _GEN_3785[11:6] : _GEN_3785[5:0];
+  wire         _GEN_3787 =
     tobool_i_not_not_r4s1 & (&lanes_sroa_14_0_r4) | or_r4s1__32
-    | lanes_sroa_14_0_r4 == 3'h6 & tobool_i_not_not_r4s1 & _GEN_3129
-    | lanes_sroa_14_0_r4 == 3'h5 & tobool_i_not_not_r4s1 & ~_GEN_3130
-    | lanes_sroa_14_0_r4 == 3'h4 & tobool_i_not_not_r4s1 & _GEN_3133
-    | lanes_sroa_14_0_r4 == 3'h3 & tobool_i_not_not_r4s1 & ~_GEN_3134
-    | lanes_sroa_14_0_r4 == 3'h2 & tobool_i_not_not_r4s1 & _GEN_3131
-    | lanes_sroa_14_0_r4 == 3'h1 & tobool_i_not_not_r4s1 & ~_GEN_3132 | _GEN_3448
-    & tobool_i_not_not_r4s1 & _GEN_3128;
-  wire         _GEN_3786 = cmp_i576_r4s1 & ~(_GEN_3103[1]);
+    | lanes_sroa_14_0_r4 == 3'h6 & tobool_i_not_not_r4s1 & _GEN_3131
+    | lanes_sroa_14_0_r4 == 3'h5 & tobool_i_not_not_r4s1 & ~_GEN_3132
+    | lanes_sroa_14_0_r4 == 3'h4 & tobool_i_not_not_r4s1 & _GEN_3135
+    | lanes_sroa_14_0_r4 == 3'h3 & tobool_i_not_not_r4s1 & ~_GEN_3136
+    | lanes_sroa_14_0_r4 == 3'h2 & tobool_i_not_not_r4s1 & _GEN_3133
+    | lanes_sroa_14_0_r4 == 3'h1 & tobool_i_not_not_r4s1 & ~_GEN_3134 | _GEN_3450
+    & tobool_i_not_not_r4s1 & _GEN_3130;
+  wire         _GEN_3788 = cmp_i576_r4s1 & ~(_GEN_3105[1]);
   always_ff @(posedge clk) begin
     if (_GEN_5) begin
       exit0_0 <= _GEN_147;
       exit0_1 <= ~_GEN_147;
       hold_conv3_i <= {1'h0, ~_GEN_147, 2'h0};
       hold_shr_i188933 <= {12'h0, pages_dout[13:10]};
+      hold_0 <= {2'h0, pages_dout};
       hold_conv_i1877_mask <= {6'h0, pages_dout[9:0]};
-      hold_cmp_i509_not <= _GEN_147;
       hold_conv_i1903 <= pages_dout[13];
     end
     if (_GEN_11) begin
@@ -18749,10 +18751,10 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       hold_conv_i2915 <= lane_lengths_dout[319:0];
     end
     if (valid3_0) begin
-      exit3_0 <= hold_cmp_i509_not;
-      exit3_1 <= ~hold_cmp_i509_not;
+      exit3_0 <= _GEN_148 | _GEN_149;
+      exit3_1 <= ~_GEN_149 & ~_GEN_148;
       hold_known_sroa_6_0 <= known_sroa_6_0_r3;
-      hold_narrow <= hold_conv_i1877_mask + 16'h6;
+      hold_conv3_i3120 <= {6'h0, hold_0[9:0] + 10'h6};
       hold_known_sroa_0_0 <= known_sroa_0_0_r3;
       hold_40 <=
         {7'h0, ~(hold_shr_i188933[2]) & hold_shr_i188933[1] & ~(hold_shr_i188933[0])};
@@ -18774,8 +18776,8 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
         {3'h0,
          hold_shr_i188933[2]
            ? (hold_shr_i188933[1] ? 5'hD : {4'h7, ~(hold_shr_i188933[0])})
-           : _GEN_148 ? 5'hF : 5'h10};
-      hold_44 <= {2'h0, hold_shr_i188933[2] ? 6'h1F : _GEN_148 ? 6'h1E : 6'h20};
+           : _GEN_150 ? 5'hF : 5'h10};
+      hold_44 <= {2'h0, hold_shr_i188933[2] ? 6'h1F : _GEN_150 ? 6'h1E : 6'h20};
       hold_45 <=
         {1'h0,
          hold_shr_i188933[2]
@@ -18786,24 +18788,24 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       hold_46 <=
         hold_shr_i188933[2]
           ? (hold_shr_i188933[1] ? 8'h80 : 8'h7C)
-          : _GEN_148 ? 8'h7C : 8'h80;
+          : _GEN_150 ? 8'h7C : 8'h80;
       hold_conv_i5352 <= {hold_shr_i188933[2:0], 3'h0};
       hold_conv_i5442 <= {hold_shr_i188933[2:0], 4'h0};
-      hold_steps_sroa_0_0 <= hold_cmp_i509_not ? 16'h0 : hold_conv_i1877_mask + 16'hA;
+      hold_storedv_i3025 <= {6'h0, hold_0[9:0] + 10'hA};
     end
     if (_GEN_3) begin
-      step_sroa_0_0126_r4s1 <= step_sroa_0_0126_r4;
+      step_sroa_0_0127_r4s1 <= step_sroa_0_0127_r4;
       spec_select_r4s1 <= _GEN_20[0];
       spec_select_r4s1__1 <= _GEN_20[1];
-      or_r4s1 <= _GEN_3101 | _GEN_3562;
-      cmp_i576_r4s1 <= _GEN_3101;
-      cmp_i576_2661667_r4s1 <= _GEN_150 & ~_GEN_3101;
+      or_r4s1 <= _GEN_3103 | _GEN_3564;
+      cmp_i576_r4s1 <= _GEN_3103;
+      cmp_i576_2664670_r4s1 <= _GEN_152 & ~_GEN_3103;
       spec_select_r4s1__2 <= _GEN_20[6:2];
       spec_select_r4s1__3 <= _GEN_20[7];
       spec_select_r4s1__4 <= _GEN_20[8];
       spec_select_r4s1__5 <= _GEN_20[9];
-      cmp_i576_3669_r4s1 <= _GEN_3562;
-      cmp_i576_1655660668_r4s1 <= _GEN_149 & ~_GEN_3101;
+      cmp_i576_3672_r4s1 <= _GEN_3564;
+      cmp_i576_1658663671_r4s1 <= _GEN_151 & ~_GEN_3103;
       spec_select_r4s1__6 <= _GEN_20[14:10];
       spec_select_r4s1__7 <= _GEN_20[15];
       spec_select_r4s1__8 <= _GEN_20[16];
@@ -18832,335 +18834,335 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       spec_select_r4s1__31 <= _GEN_20[63];
     end
     if (_GEN_2) begin
-      ref_tmp_i1603_sroa_0_0_2_r4s2 <= _GEN_3127[8];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__1 <= _GEN_3127[9];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__2 <= _GEN_3127[10];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__3 <= _GEN_3127[11];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__4 <= _GEN_3127[12];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__5 <= _GEN_3127[13];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__6 <= _GEN_3127[14];
-      ref_tmp_i1603_sroa_0_0_2_r4s2__7 <= _GEN_3127[15];
-      xor_r4s2 <= ~_GEN_3565;
-      bits_sroa_0_0_in_r4s2 <= _GEN_3565;
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2 <= _GEN_3137[8];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__1 <= _GEN_3137[9];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__2 <= _GEN_3137[10];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__3 <= _GEN_3137[11];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__4 <= _GEN_3137[12];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__5 <= _GEN_3137[13];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__6 <= _GEN_3137[14];
-      ref_tmp_i1603_sroa_0_0_2_1_r4s2__7 <= _GEN_3137[15];
-      xor_r4s2__1 <= ~_GEN_3568;
-      bits_sroa_0_0_in_1_r4s2 <= _GEN_3568;
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2 <= _GEN_3147[8];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__1 <= _GEN_3147[9];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__2 <= _GEN_3147[10];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__3 <= _GEN_3147[11];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__4 <= _GEN_3147[12];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__5 <= _GEN_3147[13];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__6 <= _GEN_3147[14];
-      ref_tmp_i1603_sroa_0_0_2_2_r4s2__7 <= _GEN_3147[15];
-      xor_r4s2__2 <= ~_GEN_3571;
-      bits_sroa_0_0_in_2_r4s2 <= _GEN_3571;
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2 <= _GEN_3157[8];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__1 <= _GEN_3157[9];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__2 <= _GEN_3157[10];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__3 <= _GEN_3157[11];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__4 <= _GEN_3157[12];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__5 <= _GEN_3157[13];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__6 <= _GEN_3157[14];
-      ref_tmp_i1603_sroa_0_0_2_3_r4s2__7 <= _GEN_3157[15];
-      xor_r4s2__3 <= ~_GEN_3574;
-      bits_sroa_0_0_in_3_r4s2 <= _GEN_3574;
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2 <= _GEN_3167[8];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__1 <= _GEN_3167[9];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__2 <= _GEN_3167[10];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__3 <= _GEN_3167[11];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__4 <= _GEN_3167[12];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__5 <= _GEN_3167[13];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__6 <= _GEN_3167[14];
-      ref_tmp_i1603_sroa_0_0_2_4_r4s2__7 <= _GEN_3167[15];
-      xor_r4s2__4 <= ~_GEN_3577;
-      bits_sroa_0_0_in_4_r4s2 <= _GEN_3577;
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2 <= _GEN_3177[8];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__1 <= _GEN_3177[9];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__2 <= _GEN_3177[10];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__3 <= _GEN_3177[11];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__4 <= _GEN_3177[12];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__5 <= _GEN_3177[13];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__6 <= _GEN_3177[14];
-      ref_tmp_i1603_sroa_0_0_2_5_r4s2__7 <= _GEN_3177[15];
-      xor_r4s2__5 <= ~_GEN_3580;
-      bits_sroa_0_0_in_5_r4s2 <= _GEN_3580;
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2 <= _GEN_3187[8];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__1 <= _GEN_3187[9];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__2 <= _GEN_3187[10];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__3 <= _GEN_3187[11];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__4 <= _GEN_3187[12];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__5 <= _GEN_3187[13];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__6 <= _GEN_3187[14];
-      ref_tmp_i1603_sroa_0_0_2_6_r4s2__7 <= _GEN_3187[15];
-      xor_r4s2__6 <= ~_GEN_3583;
-      bits_sroa_0_0_in_6_r4s2 <= _GEN_3583;
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2 <= _GEN_3197[8];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__1 <= _GEN_3197[9];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__2 <= _GEN_3197[10];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__3 <= _GEN_3197[11];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__4 <= _GEN_3197[12];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__5 <= _GEN_3197[13];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__6 <= _GEN_3197[14];
-      ref_tmp_i1603_sroa_0_0_2_7_r4s2__7 <= _GEN_3197[15];
-      xor_r4s2__7 <= ~_GEN_3586;
-      bits_sroa_0_0_in_7_r4s2 <= _GEN_3586;
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2 <= _GEN_3207[8];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__1 <= _GEN_3207[9];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__2 <= _GEN_3207[10];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__3 <= _GEN_3207[11];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__4 <= _GEN_3207[12];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__5 <= _GEN_3207[13];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__6 <= _GEN_3207[14];
-      ref_tmp_i1603_sroa_0_0_2_8_r4s2__7 <= _GEN_3207[15];
-      xor_r4s2__8 <= ~_GEN_3589;
-      bits_sroa_0_0_in_8_r4s2 <= _GEN_3589;
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2 <= _GEN_3217[8];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__1 <= _GEN_3217[9];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__2 <= _GEN_3217[10];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__3 <= _GEN_3217[11];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__4 <= _GEN_3217[12];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__5 <= _GEN_3217[13];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__6 <= _GEN_3217[14];
-      ref_tmp_i1603_sroa_0_0_2_9_r4s2__7 <= _GEN_3217[15];
-      xor_r4s2__9 <= ~_GEN_3592;
-      bits_sroa_0_0_in_9_r4s2 <= _GEN_3592;
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2 <= _GEN_3227[8];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__1 <= _GEN_3227[9];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__2 <= _GEN_3227[10];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__3 <= _GEN_3227[11];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__4 <= _GEN_3227[12];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__5 <= _GEN_3227[13];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__6 <= _GEN_3227[14];
-      ref_tmp_i1603_sroa_0_0_2_10_r4s2__7 <= _GEN_3227[15];
-      xor_r4s2__10 <= ~_GEN_3595;
-      bits_sroa_0_0_in_10_r4s2 <= _GEN_3595;
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2 <= _GEN_3237[8];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__1 <= _GEN_3237[9];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__2 <= _GEN_3237[10];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__3 <= _GEN_3237[11];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__4 <= _GEN_3237[12];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__5 <= _GEN_3237[13];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__6 <= _GEN_3237[14];
-      ref_tmp_i1603_sroa_0_0_2_11_r4s2__7 <= _GEN_3237[15];
-      xor_r4s2__11 <= ~_GEN_3598;
-      bits_sroa_0_0_in_11_r4s2 <= _GEN_3598;
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2 <= _GEN_3247[8];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__1 <= _GEN_3247[9];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__2 <= _GEN_3247[10];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__3 <= _GEN_3247[11];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__4 <= _GEN_3247[12];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__5 <= _GEN_3247[13];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__6 <= _GEN_3247[14];
-      ref_tmp_i1603_sroa_0_0_2_12_r4s2__7 <= _GEN_3247[15];
-      xor_r4s2__12 <= ~_GEN_3601;
-      bits_sroa_0_0_in_12_r4s2 <= _GEN_3601;
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2 <= _GEN_3257[8];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__1 <= _GEN_3257[9];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__2 <= _GEN_3257[10];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__3 <= _GEN_3257[11];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__4 <= _GEN_3257[12];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__5 <= _GEN_3257[13];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__6 <= _GEN_3257[14];
-      ref_tmp_i1603_sroa_0_0_2_13_r4s2__7 <= _GEN_3257[15];
-      xor_r4s2__13 <= ~_GEN_3604;
-      bits_sroa_0_0_in_13_r4s2 <= _GEN_3604;
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2 <= _GEN_3267[8];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__1 <= _GEN_3267[9];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__2 <= _GEN_3267[10];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__3 <= _GEN_3267[11];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__4 <= _GEN_3267[12];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__5 <= _GEN_3267[13];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__6 <= _GEN_3267[14];
-      ref_tmp_i1603_sroa_0_0_2_14_r4s2__7 <= _GEN_3267[15];
-      xor_r4s2__14 <= ~_GEN_3607;
-      bits_sroa_0_0_in_14_r4s2 <= _GEN_3607;
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2 <= _GEN_3277[8];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__1 <= _GEN_3277[9];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__2 <= _GEN_3277[10];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__3 <= _GEN_3277[11];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__4 <= _GEN_3277[12];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__5 <= _GEN_3277[13];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__6 <= _GEN_3277[14];
-      ref_tmp_i1603_sroa_0_0_2_15_r4s2__7 <= _GEN_3277[15];
-      xor_r4s2__15 <= ~_GEN_3610;
-      bits_sroa_0_0_in_15_r4s2 <= _GEN_3610;
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2 <= _GEN_3287[8];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__1 <= _GEN_3287[9];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__2 <= _GEN_3287[10];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__3 <= _GEN_3287[11];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__4 <= _GEN_3287[12];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__5 <= _GEN_3287[13];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__6 <= _GEN_3287[14];
-      ref_tmp_i1603_sroa_0_0_2_16_r4s2__7 <= _GEN_3287[15];
-      xor_r4s2__16 <= ~_GEN_3613;
-      bits_sroa_0_0_in_16_r4s2 <= _GEN_3613;
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2 <= _GEN_3297[8];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__1 <= _GEN_3297[9];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__2 <= _GEN_3297[10];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__3 <= _GEN_3297[11];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__4 <= _GEN_3297[12];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__5 <= _GEN_3297[13];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__6 <= _GEN_3297[14];
-      ref_tmp_i1603_sroa_0_0_2_17_r4s2__7 <= _GEN_3297[15];
-      xor_r4s2__17 <= ~_GEN_3616;
-      bits_sroa_0_0_in_17_r4s2 <= _GEN_3616;
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2 <= _GEN_3307[8];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__1 <= _GEN_3307[9];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__2 <= _GEN_3307[10];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__3 <= _GEN_3307[11];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__4 <= _GEN_3307[12];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__5 <= _GEN_3307[13];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__6 <= _GEN_3307[14];
-      ref_tmp_i1603_sroa_0_0_2_18_r4s2__7 <= _GEN_3307[15];
-      xor_r4s2__18 <= ~_GEN_3619;
-      bits_sroa_0_0_in_18_r4s2 <= _GEN_3619;
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2 <= _GEN_3317[8];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__1 <= _GEN_3317[9];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__2 <= _GEN_3317[10];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__3 <= _GEN_3317[11];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__4 <= _GEN_3317[12];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__5 <= _GEN_3317[13];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__6 <= _GEN_3317[14];
-      ref_tmp_i1603_sroa_0_0_2_19_r4s2__7 <= _GEN_3317[15];
-      xor_r4s2__19 <= ~_GEN_3622;
-      bits_sroa_0_0_in_19_r4s2 <= _GEN_3622;
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2 <= _GEN_3327[8];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__1 <= _GEN_3327[9];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__2 <= _GEN_3327[10];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__3 <= _GEN_3327[11];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__4 <= _GEN_3327[12];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__5 <= _GEN_3327[13];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__6 <= _GEN_3327[14];
-      ref_tmp_i1603_sroa_0_0_2_20_r4s2__7 <= _GEN_3327[15];
-      xor_r4s2__20 <= ~_GEN_3625;
-      bits_sroa_0_0_in_20_r4s2 <= _GEN_3625;
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2 <= _GEN_3337[8];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__1 <= _GEN_3337[9];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__2 <= _GEN_3337[10];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__3 <= _GEN_3337[11];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__4 <= _GEN_3337[12];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__5 <= _GEN_3337[13];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__6 <= _GEN_3337[14];
-      ref_tmp_i1603_sroa_0_0_2_21_r4s2__7 <= _GEN_3337[15];
-      xor_r4s2__21 <= ~_GEN_3628;
-      bits_sroa_0_0_in_21_r4s2 <= _GEN_3628;
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2 <= _GEN_3347[8];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__1 <= _GEN_3347[9];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__2 <= _GEN_3347[10];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__3 <= _GEN_3347[11];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__4 <= _GEN_3347[12];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__5 <= _GEN_3347[13];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__6 <= _GEN_3347[14];
-      ref_tmp_i1603_sroa_0_0_2_22_r4s2__7 <= _GEN_3347[15];
-      xor_r4s2__22 <= ~_GEN_3631;
-      bits_sroa_0_0_in_22_r4s2 <= _GEN_3631;
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2 <= _GEN_3357[8];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__1 <= _GEN_3357[9];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__2 <= _GEN_3357[10];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__3 <= _GEN_3357[11];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__4 <= _GEN_3357[12];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__5 <= _GEN_3357[13];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__6 <= _GEN_3357[14];
-      ref_tmp_i1603_sroa_0_0_2_23_r4s2__7 <= _GEN_3357[15];
-      xor_r4s2__23 <= ~_GEN_3634;
-      bits_sroa_0_0_in_23_r4s2 <= _GEN_3634;
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2 <= _GEN_3367[8];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__1 <= _GEN_3367[9];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__2 <= _GEN_3367[10];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__3 <= _GEN_3367[11];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__4 <= _GEN_3367[12];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__5 <= _GEN_3367[13];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__6 <= _GEN_3367[14];
-      ref_tmp_i1603_sroa_0_0_2_24_r4s2__7 <= _GEN_3367[15];
-      xor_r4s2__24 <= ~_GEN_3637;
-      bits_sroa_0_0_in_24_r4s2 <= _GEN_3637;
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2 <= _GEN_3377[8];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__1 <= _GEN_3377[9];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__2 <= _GEN_3377[10];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__3 <= _GEN_3377[11];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__4 <= _GEN_3377[12];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__5 <= _GEN_3377[13];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__6 <= _GEN_3377[14];
-      ref_tmp_i1603_sroa_0_0_2_25_r4s2__7 <= _GEN_3377[15];
-      xor_r4s2__25 <= ~_GEN_3640;
-      bits_sroa_0_0_in_25_r4s2 <= _GEN_3640;
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2 <= _GEN_3387[8];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__1 <= _GEN_3387[9];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__2 <= _GEN_3387[10];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__3 <= _GEN_3387[11];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__4 <= _GEN_3387[12];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__5 <= _GEN_3387[13];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__6 <= _GEN_3387[14];
-      ref_tmp_i1603_sroa_0_0_2_26_r4s2__7 <= _GEN_3387[15];
-      xor_r4s2__26 <= ~_GEN_3643;
-      bits_sroa_0_0_in_26_r4s2 <= _GEN_3643;
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2 <= _GEN_3397[8];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__1 <= _GEN_3397[9];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__2 <= _GEN_3397[10];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__3 <= _GEN_3397[11];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__4 <= _GEN_3397[12];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__5 <= _GEN_3397[13];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__6 <= _GEN_3397[14];
-      ref_tmp_i1603_sroa_0_0_2_27_r4s2__7 <= _GEN_3397[15];
-      xor_r4s2__27 <= ~_GEN_3646;
-      bits_sroa_0_0_in_27_r4s2 <= _GEN_3646;
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2 <= _GEN_3407[8];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__1 <= _GEN_3407[9];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__2 <= _GEN_3407[10];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__3 <= _GEN_3407[11];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__4 <= _GEN_3407[12];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__5 <= _GEN_3407[13];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__6 <= _GEN_3407[14];
-      ref_tmp_i1603_sroa_0_0_2_28_r4s2__7 <= _GEN_3407[15];
-      xor_r4s2__28 <= ~_GEN_3649;
-      bits_sroa_0_0_in_28_r4s2 <= _GEN_3649;
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2 <= _GEN_3417[8];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__1 <= _GEN_3417[9];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__2 <= _GEN_3417[10];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__3 <= _GEN_3417[11];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__4 <= _GEN_3417[12];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__5 <= _GEN_3417[13];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__6 <= _GEN_3417[14];
-      ref_tmp_i1603_sroa_0_0_2_29_r4s2__7 <= _GEN_3417[15];
-      xor_r4s2__29 <= ~_GEN_3652;
-      bits_sroa_0_0_in_29_r4s2 <= _GEN_3652;
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2 <= _GEN_3427[8];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__1 <= _GEN_3427[9];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__2 <= _GEN_3427[10];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__3 <= _GEN_3427[11];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__4 <= _GEN_3427[12];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__5 <= _GEN_3427[13];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__6 <= _GEN_3427[14];
-      ref_tmp_i1603_sroa_0_0_2_30_r4s2__7 <= _GEN_3427[15];
-      xor_r4s2__30 <= ~_GEN_3655;
-      bits_sroa_0_0_in_30_r4s2 <= _GEN_3655;
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2 <= _GEN_3437[8];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__1 <= _GEN_3437[9];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__2 <= _GEN_3437[10];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__3 <= _GEN_3437[11];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__4 <= _GEN_3437[12];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__5 <= _GEN_3437[13];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__6 <= _GEN_3437[14];
-      ref_tmp_i1603_sroa_0_0_2_31_r4s2__7 <= _GEN_3437[15];
-      xor_r4s2__31 <= ~_GEN_3658;
-      bits_sroa_0_0_in_31_r4s2 <= _GEN_3658;
+      ref_tmp_i1603_sroa_0_0_2_r4s2 <= _GEN_3129[8];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__1 <= _GEN_3129[9];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__2 <= _GEN_3129[10];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__3 <= _GEN_3129[11];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__4 <= _GEN_3129[12];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__5 <= _GEN_3129[13];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__6 <= _GEN_3129[14];
+      ref_tmp_i1603_sroa_0_0_2_r4s2__7 <= _GEN_3129[15];
+      xor_r4s2 <= ~_GEN_3567;
+      bits_sroa_0_0_in_r4s2 <= _GEN_3567;
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2 <= _GEN_3139[8];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__1 <= _GEN_3139[9];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__2 <= _GEN_3139[10];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__3 <= _GEN_3139[11];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__4 <= _GEN_3139[12];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__5 <= _GEN_3139[13];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__6 <= _GEN_3139[14];
+      ref_tmp_i1603_sroa_0_0_2_1_r4s2__7 <= _GEN_3139[15];
+      xor_r4s2__1 <= ~_GEN_3570;
+      bits_sroa_0_0_in_1_r4s2 <= _GEN_3570;
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2 <= _GEN_3149[8];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__1 <= _GEN_3149[9];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__2 <= _GEN_3149[10];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__3 <= _GEN_3149[11];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__4 <= _GEN_3149[12];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__5 <= _GEN_3149[13];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__6 <= _GEN_3149[14];
+      ref_tmp_i1603_sroa_0_0_2_2_r4s2__7 <= _GEN_3149[15];
+      xor_r4s2__2 <= ~_GEN_3573;
+      bits_sroa_0_0_in_2_r4s2 <= _GEN_3573;
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2 <= _GEN_3159[8];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__1 <= _GEN_3159[9];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__2 <= _GEN_3159[10];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__3 <= _GEN_3159[11];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__4 <= _GEN_3159[12];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__5 <= _GEN_3159[13];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__6 <= _GEN_3159[14];
+      ref_tmp_i1603_sroa_0_0_2_3_r4s2__7 <= _GEN_3159[15];
+      xor_r4s2__3 <= ~_GEN_3576;
+      bits_sroa_0_0_in_3_r4s2 <= _GEN_3576;
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2 <= _GEN_3169[8];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__1 <= _GEN_3169[9];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__2 <= _GEN_3169[10];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__3 <= _GEN_3169[11];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__4 <= _GEN_3169[12];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__5 <= _GEN_3169[13];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__6 <= _GEN_3169[14];
+      ref_tmp_i1603_sroa_0_0_2_4_r4s2__7 <= _GEN_3169[15];
+      xor_r4s2__4 <= ~_GEN_3579;
+      bits_sroa_0_0_in_4_r4s2 <= _GEN_3579;
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2 <= _GEN_3179[8];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__1 <= _GEN_3179[9];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__2 <= _GEN_3179[10];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__3 <= _GEN_3179[11];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__4 <= _GEN_3179[12];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__5 <= _GEN_3179[13];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__6 <= _GEN_3179[14];
+      ref_tmp_i1603_sroa_0_0_2_5_r4s2__7 <= _GEN_3179[15];
+      xor_r4s2__5 <= ~_GEN_3582;
+      bits_sroa_0_0_in_5_r4s2 <= _GEN_3582;
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2 <= _GEN_3189[8];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__1 <= _GEN_3189[9];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__2 <= _GEN_3189[10];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__3 <= _GEN_3189[11];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__4 <= _GEN_3189[12];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__5 <= _GEN_3189[13];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__6 <= _GEN_3189[14];
+      ref_tmp_i1603_sroa_0_0_2_6_r4s2__7 <= _GEN_3189[15];
+      xor_r4s2__6 <= ~_GEN_3585;
+      bits_sroa_0_0_in_6_r4s2 <= _GEN_3585;
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2 <= _GEN_3199[8];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__1 <= _GEN_3199[9];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__2 <= _GEN_3199[10];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__3 <= _GEN_3199[11];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__4 <= _GEN_3199[12];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__5 <= _GEN_3199[13];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__6 <= _GEN_3199[14];
+      ref_tmp_i1603_sroa_0_0_2_7_r4s2__7 <= _GEN_3199[15];
+      xor_r4s2__7 <= ~_GEN_3588;
+      bits_sroa_0_0_in_7_r4s2 <= _GEN_3588;
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2 <= _GEN_3209[8];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__1 <= _GEN_3209[9];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__2 <= _GEN_3209[10];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__3 <= _GEN_3209[11];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__4 <= _GEN_3209[12];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__5 <= _GEN_3209[13];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__6 <= _GEN_3209[14];
+      ref_tmp_i1603_sroa_0_0_2_8_r4s2__7 <= _GEN_3209[15];
+      xor_r4s2__8 <= ~_GEN_3591;
+      bits_sroa_0_0_in_8_r4s2 <= _GEN_3591;
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2 <= _GEN_3219[8];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__1 <= _GEN_3219[9];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__2 <= _GEN_3219[10];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__3 <= _GEN_3219[11];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__4 <= _GEN_3219[12];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__5 <= _GEN_3219[13];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__6 <= _GEN_3219[14];
+      ref_tmp_i1603_sroa_0_0_2_9_r4s2__7 <= _GEN_3219[15];
+      xor_r4s2__9 <= ~_GEN_3594;
+      bits_sroa_0_0_in_9_r4s2 <= _GEN_3594;
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2 <= _GEN_3229[8];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__1 <= _GEN_3229[9];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__2 <= _GEN_3229[10];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__3 <= _GEN_3229[11];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__4 <= _GEN_3229[12];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__5 <= _GEN_3229[13];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__6 <= _GEN_3229[14];
+      ref_tmp_i1603_sroa_0_0_2_10_r4s2__7 <= _GEN_3229[15];
+      xor_r4s2__10 <= ~_GEN_3597;
+      bits_sroa_0_0_in_10_r4s2 <= _GEN_3597;
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2 <= _GEN_3239[8];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__1 <= _GEN_3239[9];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__2 <= _GEN_3239[10];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__3 <= _GEN_3239[11];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__4 <= _GEN_3239[12];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__5 <= _GEN_3239[13];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__6 <= _GEN_3239[14];
+      ref_tmp_i1603_sroa_0_0_2_11_r4s2__7 <= _GEN_3239[15];
+      xor_r4s2__11 <= ~_GEN_3600;
+      bits_sroa_0_0_in_11_r4s2 <= _GEN_3600;
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2 <= _GEN_3249[8];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__1 <= _GEN_3249[9];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__2 <= _GEN_3249[10];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__3 <= _GEN_3249[11];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__4 <= _GEN_3249[12];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__5 <= _GEN_3249[13];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__6 <= _GEN_3249[14];
+      ref_tmp_i1603_sroa_0_0_2_12_r4s2__7 <= _GEN_3249[15];
+      xor_r4s2__12 <= ~_GEN_3603;
+      bits_sroa_0_0_in_12_r4s2 <= _GEN_3603;
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2 <= _GEN_3259[8];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__1 <= _GEN_3259[9];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__2 <= _GEN_3259[10];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__3 <= _GEN_3259[11];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__4 <= _GEN_3259[12];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__5 <= _GEN_3259[13];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__6 <= _GEN_3259[14];
+      ref_tmp_i1603_sroa_0_0_2_13_r4s2__7 <= _GEN_3259[15];
+      xor_r4s2__13 <= ~_GEN_3606;
+      bits_sroa_0_0_in_13_r4s2 <= _GEN_3606;
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2 <= _GEN_3269[8];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__1 <= _GEN_3269[9];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__2 <= _GEN_3269[10];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__3 <= _GEN_3269[11];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__4 <= _GEN_3269[12];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__5 <= _GEN_3269[13];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__6 <= _GEN_3269[14];
+      ref_tmp_i1603_sroa_0_0_2_14_r4s2__7 <= _GEN_3269[15];
+      xor_r4s2__14 <= ~_GEN_3609;
+      bits_sroa_0_0_in_14_r4s2 <= _GEN_3609;
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2 <= _GEN_3279[8];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__1 <= _GEN_3279[9];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__2 <= _GEN_3279[10];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__3 <= _GEN_3279[11];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__4 <= _GEN_3279[12];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__5 <= _GEN_3279[13];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__6 <= _GEN_3279[14];
+      ref_tmp_i1603_sroa_0_0_2_15_r4s2__7 <= _GEN_3279[15];
+      xor_r4s2__15 <= ~_GEN_3612;
+      bits_sroa_0_0_in_15_r4s2 <= _GEN_3612;
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2 <= _GEN_3289[8];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__1 <= _GEN_3289[9];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__2 <= _GEN_3289[10];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__3 <= _GEN_3289[11];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__4 <= _GEN_3289[12];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__5 <= _GEN_3289[13];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__6 <= _GEN_3289[14];
+      ref_tmp_i1603_sroa_0_0_2_16_r4s2__7 <= _GEN_3289[15];
+      xor_r4s2__16 <= ~_GEN_3615;
+      bits_sroa_0_0_in_16_r4s2 <= _GEN_3615;
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2 <= _GEN_3299[8];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__1 <= _GEN_3299[9];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__2 <= _GEN_3299[10];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__3 <= _GEN_3299[11];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__4 <= _GEN_3299[12];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__5 <= _GEN_3299[13];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__6 <= _GEN_3299[14];
+      ref_tmp_i1603_sroa_0_0_2_17_r4s2__7 <= _GEN_3299[15];
+      xor_r4s2__17 <= ~_GEN_3618;
+      bits_sroa_0_0_in_17_r4s2 <= _GEN_3618;
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2 <= _GEN_3309[8];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__1 <= _GEN_3309[9];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__2 <= _GEN_3309[10];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__3 <= _GEN_3309[11];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__4 <= _GEN_3309[12];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__5 <= _GEN_3309[13];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__6 <= _GEN_3309[14];
+      ref_tmp_i1603_sroa_0_0_2_18_r4s2__7 <= _GEN_3309[15];
+      xor_r4s2__18 <= ~_GEN_3621;
+      bits_sroa_0_0_in_18_r4s2 <= _GEN_3621;
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2 <= _GEN_3319[8];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__1 <= _GEN_3319[9];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__2 <= _GEN_3319[10];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__3 <= _GEN_3319[11];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__4 <= _GEN_3319[12];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__5 <= _GEN_3319[13];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__6 <= _GEN_3319[14];
+      ref_tmp_i1603_sroa_0_0_2_19_r4s2__7 <= _GEN_3319[15];
+      xor_r4s2__19 <= ~_GEN_3624;
+      bits_sroa_0_0_in_19_r4s2 <= _GEN_3624;
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2 <= _GEN_3329[8];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__1 <= _GEN_3329[9];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__2 <= _GEN_3329[10];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__3 <= _GEN_3329[11];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__4 <= _GEN_3329[12];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__5 <= _GEN_3329[13];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__6 <= _GEN_3329[14];
+      ref_tmp_i1603_sroa_0_0_2_20_r4s2__7 <= _GEN_3329[15];
+      xor_r4s2__20 <= ~_GEN_3627;
+      bits_sroa_0_0_in_20_r4s2 <= _GEN_3627;
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2 <= _GEN_3339[8];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__1 <= _GEN_3339[9];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__2 <= _GEN_3339[10];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__3 <= _GEN_3339[11];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__4 <= _GEN_3339[12];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__5 <= _GEN_3339[13];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__6 <= _GEN_3339[14];
+      ref_tmp_i1603_sroa_0_0_2_21_r4s2__7 <= _GEN_3339[15];
+      xor_r4s2__21 <= ~_GEN_3630;
+      bits_sroa_0_0_in_21_r4s2 <= _GEN_3630;
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2 <= _GEN_3349[8];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__1 <= _GEN_3349[9];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__2 <= _GEN_3349[10];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__3 <= _GEN_3349[11];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__4 <= _GEN_3349[12];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__5 <= _GEN_3349[13];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__6 <= _GEN_3349[14];
+      ref_tmp_i1603_sroa_0_0_2_22_r4s2__7 <= _GEN_3349[15];
+      xor_r4s2__22 <= ~_GEN_3633;
+      bits_sroa_0_0_in_22_r4s2 <= _GEN_3633;
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2 <= _GEN_3359[8];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__1 <= _GEN_3359[9];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__2 <= _GEN_3359[10];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__3 <= _GEN_3359[11];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__4 <= _GEN_3359[12];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__5 <= _GEN_3359[13];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__6 <= _GEN_3359[14];
+      ref_tmp_i1603_sroa_0_0_2_23_r4s2__7 <= _GEN_3359[15];
+      xor_r4s2__23 <= ~_GEN_3636;
+      bits_sroa_0_0_in_23_r4s2 <= _GEN_3636;
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2 <= _GEN_3369[8];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__1 <= _GEN_3369[9];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__2 <= _GEN_3369[10];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__3 <= _GEN_3369[11];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__4 <= _GEN_3369[12];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__5 <= _GEN_3369[13];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__6 <= _GEN_3369[14];
+      ref_tmp_i1603_sroa_0_0_2_24_r4s2__7 <= _GEN_3369[15];
+      xor_r4s2__24 <= ~_GEN_3639;
+      bits_sroa_0_0_in_24_r4s2 <= _GEN_3639;
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2 <= _GEN_3379[8];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__1 <= _GEN_3379[9];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__2 <= _GEN_3379[10];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__3 <= _GEN_3379[11];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__4 <= _GEN_3379[12];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__5 <= _GEN_3379[13];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__6 <= _GEN_3379[14];
+      ref_tmp_i1603_sroa_0_0_2_25_r4s2__7 <= _GEN_3379[15];
+      xor_r4s2__25 <= ~_GEN_3642;
+      bits_sroa_0_0_in_25_r4s2 <= _GEN_3642;
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2 <= _GEN_3389[8];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__1 <= _GEN_3389[9];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__2 <= _GEN_3389[10];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__3 <= _GEN_3389[11];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__4 <= _GEN_3389[12];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__5 <= _GEN_3389[13];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__6 <= _GEN_3389[14];
+      ref_tmp_i1603_sroa_0_0_2_26_r4s2__7 <= _GEN_3389[15];
+      xor_r4s2__26 <= ~_GEN_3645;
+      bits_sroa_0_0_in_26_r4s2 <= _GEN_3645;
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2 <= _GEN_3399[8];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__1 <= _GEN_3399[9];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__2 <= _GEN_3399[10];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__3 <= _GEN_3399[11];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__4 <= _GEN_3399[12];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__5 <= _GEN_3399[13];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__6 <= _GEN_3399[14];
+      ref_tmp_i1603_sroa_0_0_2_27_r4s2__7 <= _GEN_3399[15];
+      xor_r4s2__27 <= ~_GEN_3648;
+      bits_sroa_0_0_in_27_r4s2 <= _GEN_3648;
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2 <= _GEN_3409[8];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__1 <= _GEN_3409[9];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__2 <= _GEN_3409[10];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__3 <= _GEN_3409[11];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__4 <= _GEN_3409[12];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__5 <= _GEN_3409[13];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__6 <= _GEN_3409[14];
+      ref_tmp_i1603_sroa_0_0_2_28_r4s2__7 <= _GEN_3409[15];
+      xor_r4s2__28 <= ~_GEN_3651;
+      bits_sroa_0_0_in_28_r4s2 <= _GEN_3651;
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2 <= _GEN_3419[8];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__1 <= _GEN_3419[9];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__2 <= _GEN_3419[10];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__3 <= _GEN_3419[11];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__4 <= _GEN_3419[12];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__5 <= _GEN_3419[13];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__6 <= _GEN_3419[14];
+      ref_tmp_i1603_sroa_0_0_2_29_r4s2__7 <= _GEN_3419[15];
+      xor_r4s2__29 <= ~_GEN_3654;
+      bits_sroa_0_0_in_29_r4s2 <= _GEN_3654;
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2 <= _GEN_3429[8];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__1 <= _GEN_3429[9];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__2 <= _GEN_3429[10];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__3 <= _GEN_3429[11];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__4 <= _GEN_3429[12];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__5 <= _GEN_3429[13];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__6 <= _GEN_3429[14];
+      ref_tmp_i1603_sroa_0_0_2_30_r4s2__7 <= _GEN_3429[15];
+      xor_r4s2__30 <= ~_GEN_3657;
+      bits_sroa_0_0_in_30_r4s2 <= _GEN_3657;
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2 <= _GEN_3439[8];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__1 <= _GEN_3439[9];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__2 <= _GEN_3439[10];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__3 <= _GEN_3439[11];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__4 <= _GEN_3439[12];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__5 <= _GEN_3439[13];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__6 <= _GEN_3439[14];
+      ref_tmp_i1603_sroa_0_0_2_31_r4s2__7 <= _GEN_3439[15];
+      xor_r4s2__31 <= ~_GEN_3660;
+      bits_sroa_0_0_in_31_r4s2 <= _GEN_3660;
     end
     if (_GEN_3)
-      v50_r4s1 <= _GEN_17;
+      v51_r4s1 <= _GEN_17;
     if (_GEN_2)
-      v50_r4s2 <= v50_r4s1;
+      v51_r4s2 <= v51_r4s1;
     if (_GEN_1)
-      v50_r4s3 <= v50_r4s2;
+      v51_r4s3 <= v51_r4s2;
     if (_GEN_3)
-      wide_sroa_0_0_r4s1 <= _GEN_3447[0];
+      wide_sroa_0_0_r4s1 <= _GEN_3449[0];
     if (_GEN_2)
       wide_sroa_0_0_r4s2 <= wide_sroa_0_0_r4s1;
     if (_GEN_1) begin
@@ -19175,7 +19177,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__1 <= _GEN_3447[1];
+      wide_sroa_0_0_r4s1__1 <= _GEN_3449[1];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__1 <= wide_sroa_0_0_r4s1__1;
     if (_GEN_1) begin
@@ -19190,7 +19192,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_1_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_1_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__2 <= _GEN_3447[2];
+      wide_sroa_0_0_r4s1__2 <= _GEN_3449[2];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__2 <= wide_sroa_0_0_r4s1__2;
     if (_GEN_1) begin
@@ -19205,7 +19207,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_2_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_2_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__3 <= _GEN_3447[3];
+      wide_sroa_0_0_r4s1__3 <= _GEN_3449[3];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__3 <= wide_sroa_0_0_r4s1__3;
     if (_GEN_1) begin
@@ -19220,7 +19222,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_3_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_3_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__4 <= _GEN_3447[4];
+      wide_sroa_0_0_r4s1__4 <= _GEN_3449[4];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__4 <= wide_sroa_0_0_r4s1__4;
     if (_GEN_1) begin
@@ -19235,7 +19237,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_4_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_4_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__5 <= _GEN_3447[5];
+      wide_sroa_0_0_r4s1__5 <= _GEN_3449[5];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__5 <= wide_sroa_0_0_r4s1__5;
     if (_GEN_1) begin
@@ -19250,7 +19252,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_5_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_5_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__6 <= _GEN_3447[6];
+      wide_sroa_0_0_r4s1__6 <= _GEN_3449[6];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__6 <= wide_sroa_0_0_r4s1__6;
     if (_GEN_1) begin
@@ -19265,7 +19267,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_6_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_6_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__7 <= _GEN_3447[7];
+      wide_sroa_0_0_r4s1__7 <= _GEN_3449[7];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__7 <= wide_sroa_0_0_r4s1__7;
     if (_GEN_1) begin
@@ -19280,7 +19282,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_7_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_7_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__8 <= _GEN_3447[8];
+      wide_sroa_0_0_r4s1__8 <= _GEN_3449[8];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__8 <= wide_sroa_0_0_r4s1__8;
     if (_GEN_1) begin
@@ -19295,7 +19297,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_8_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_8_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__9 <= _GEN_3447[9];
+      wide_sroa_0_0_r4s1__9 <= _GEN_3449[9];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__9 <= wide_sroa_0_0_r4s1__9;
     if (_GEN_1) begin
@@ -19310,7 +19312,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_9_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_9_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__10 <= _GEN_3447[10];
+      wide_sroa_0_0_r4s1__10 <= _GEN_3449[10];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__10 <= wide_sroa_0_0_r4s1__10;
     if (_GEN_1) begin
@@ -19325,7 +19327,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_10_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_10_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__11 <= _GEN_3447[11];
+      wide_sroa_0_0_r4s1__11 <= _GEN_3449[11];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__11 <= wide_sroa_0_0_r4s1__11;
     if (_GEN_1) begin
@@ -19340,7 +19342,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_11_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_11_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__12 <= _GEN_3447[12];
+      wide_sroa_0_0_r4s1__12 <= _GEN_3449[12];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__12 <= wide_sroa_0_0_r4s1__12;
     if (_GEN_1) begin
@@ -19355,7 +19357,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_12_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_12_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__13 <= _GEN_3447[13];
+      wide_sroa_0_0_r4s1__13 <= _GEN_3449[13];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__13 <= wide_sroa_0_0_r4s1__13;
     if (_GEN_1) begin
@@ -19370,7 +19372,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_13_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_13_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__14 <= _GEN_3447[14];
+      wide_sroa_0_0_r4s1__14 <= _GEN_3449[14];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__14 <= wide_sroa_0_0_r4s1__14;
     if (_GEN_1) begin
@@ -19385,7 +19387,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_14_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_14_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__15 <= _GEN_3447[15];
+      wide_sroa_0_0_r4s1__15 <= _GEN_3449[15];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__15 <= wide_sroa_0_0_r4s1__15;
     if (_GEN_1) begin
@@ -19400,7 +19402,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_15_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_15_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__16 <= _GEN_3447[16];
+      wide_sroa_0_0_r4s1__16 <= _GEN_3449[16];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__16 <= wide_sroa_0_0_r4s1__16;
     if (_GEN_1) begin
@@ -19415,7 +19417,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_16_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_16_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__17 <= _GEN_3447[17];
+      wide_sroa_0_0_r4s1__17 <= _GEN_3449[17];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__17 <= wide_sroa_0_0_r4s1__17;
     if (_GEN_1) begin
@@ -19430,7 +19432,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_17_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_17_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__18 <= _GEN_3447[18];
+      wide_sroa_0_0_r4s1__18 <= _GEN_3449[18];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__18 <= wide_sroa_0_0_r4s1__18;
     if (_GEN_1) begin
@@ -19445,7 +19447,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_18_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_18_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__19 <= _GEN_3447[19];
+      wide_sroa_0_0_r4s1__19 <= _GEN_3449[19];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__19 <= wide_sroa_0_0_r4s1__19;
     if (_GEN_1) begin
@@ -19460,7 +19462,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_19_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_19_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__20 <= _GEN_3447[20];
+      wide_sroa_0_0_r4s1__20 <= _GEN_3449[20];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__20 <= wide_sroa_0_0_r4s1__20;
     if (_GEN_1) begin
@@ -19475,7 +19477,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_20_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_20_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__21 <= _GEN_3447[21];
+      wide_sroa_0_0_r4s1__21 <= _GEN_3449[21];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__21 <= wide_sroa_0_0_r4s1__21;
     if (_GEN_1) begin
@@ -19490,7 +19492,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_21_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_21_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__22 <= _GEN_3447[22];
+      wide_sroa_0_0_r4s1__22 <= _GEN_3449[22];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__22 <= wide_sroa_0_0_r4s1__22;
     if (_GEN_1) begin
@@ -19505,7 +19507,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_22_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_22_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__23 <= _GEN_3447[23];
+      wide_sroa_0_0_r4s1__23 <= _GEN_3449[23];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__23 <= wide_sroa_0_0_r4s1__23;
     if (_GEN_1) begin
@@ -19520,7 +19522,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_23_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_23_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__24 <= _GEN_3447[24];
+      wide_sroa_0_0_r4s1__24 <= _GEN_3449[24];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__24 <= wide_sroa_0_0_r4s1__24;
     if (_GEN_1) begin
@@ -19535,7 +19537,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_24_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_24_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__25 <= _GEN_3447[25];
+      wide_sroa_0_0_r4s1__25 <= _GEN_3449[25];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__25 <= wide_sroa_0_0_r4s1__25;
     if (_GEN_1) begin
@@ -19550,7 +19552,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_25_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_25_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__26 <= _GEN_3447[26];
+      wide_sroa_0_0_r4s1__26 <= _GEN_3449[26];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__26 <= wide_sroa_0_0_r4s1__26;
     if (_GEN_1) begin
@@ -19565,7 +19567,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_26_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_26_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__27 <= _GEN_3447[27];
+      wide_sroa_0_0_r4s1__27 <= _GEN_3449[27];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__27 <= wide_sroa_0_0_r4s1__27;
     if (_GEN_1) begin
@@ -19580,7 +19582,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_27_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_27_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__28 <= _GEN_3447[28];
+      wide_sroa_0_0_r4s1__28 <= _GEN_3449[28];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__28 <= wide_sroa_0_0_r4s1__28;
     if (_GEN_1) begin
@@ -19595,7 +19597,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_28_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_28_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__29 <= _GEN_3447[29];
+      wide_sroa_0_0_r4s1__29 <= _GEN_3449[29];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__29 <= wide_sroa_0_0_r4s1__29;
     if (_GEN_1) begin
@@ -19610,7 +19612,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_29_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_29_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__30 <= _GEN_3447[30];
+      wide_sroa_0_0_r4s1__30 <= _GEN_3449[30];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__30 <= wide_sroa_0_0_r4s1__30;
     if (_GEN_1) begin
@@ -19625,7 +19627,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_30_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_30_r4s2__7;
     end
     if (_GEN_3)
-      wide_sroa_0_0_r4s1__31 <= _GEN_3447[31];
+      wide_sroa_0_0_r4s1__31 <= _GEN_3449[31];
     if (_GEN_2)
       wide_sroa_0_0_r4s2__31 <= wide_sroa_0_0_r4s1__31;
     if (_GEN_1) begin
@@ -19640,642 +19642,642 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       ref_tmp_i1603_sroa_0_0_2_31_r4s3__7 <= ref_tmp_i1603_sroa_0_0_2_31_r4s2__7;
     end
     if (_GEN_3)
-      cmp_i3100_r4s1 <= _GEN_16 >= hold_narrow;
+      v52_r4s1 <= _GEN_16 >= hold_conv3_i3120;
     if (_GEN_2) begin
-      cmp_i3100_r4s2 <= cmp_i3100_r4s1;
-      add_i1507_r4s2 <=
-        {_GEN_3104 - {6'h0, _GEN_3103}, 2'h0} + {8'h0, _GEN_3102[1:0]}
+      v52_r4s2 <= v52_r4s1;
+      add_i1521_r4s2 <=
+        {_GEN_3106 - {6'h0, _GEN_3105}, 2'h0} + {8'h0, _GEN_3104[1:0]}
         + {9'h1FF,
            ~(or_r4s1
-               ? (cmp_i576_r4s1 ? _GEN_3448 : _GEN_3449)
-               : cmp_i576_2661667_r4s1 ? _GEN_3450 : _GEN_3451)};
+               ? (cmp_i576_r4s1 ? _GEN_3450 : _GEN_3451)
+               : cmp_i576_2664670_r4s1 ? _GEN_3452 : _GEN_3453)};
     end
     if (_GEN_3)
-      v56_r4s1 <= _GEN_3452[9:0];
+      v58_r4s1 <= _GEN_3454[9:0];
     if (_GEN_2) begin
-      v56_r4s2 <= v56_r4s1;
-      sub_i1476_1_r4s2 <= _GEN_3107 - {6'h0, _GEN_3106};
+      v58_r4s2 <= v58_r4s1;
+      sub_i1490_1_r4s2 <= _GEN_3109 - {6'h0, _GEN_3108};
     end
     if (_GEN_3)
-      xor_r4s1 <= ~_GEN_3101;
+      xor_r4s1 <= ~_GEN_3103;
     if (_GEN_2)
       add_r4s2 <=
-        {8'h0, _GEN_3105[1:0]}
+        {8'h0, _GEN_3107[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3453
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3454
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3455 : xor_r4s1 | _GEN_3456)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3455
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3456
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3457 : xor_r4s1 | _GEN_3458)};
     if (_GEN_3)
-      v56_r4s1__1 <= _GEN_3452[19:10];
+      v58_r4s1__1 <= _GEN_3454[19:10];
     if (_GEN_2) begin
-      v56_r4s2__1 <= v56_r4s1__1;
-      sub_i1476_2_r4s2 <= _GEN_3110 - {6'h0, _GEN_3109};
+      v58_r4s2__1 <= v58_r4s1__1;
+      sub_i1490_2_r4s2 <= _GEN_3112 - {6'h0, _GEN_3111};
       add_r4s2__1 <=
-        {8'h0, _GEN_3108[1:0]}
+        {8'h0, _GEN_3110[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3457
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3458
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3459 : xor_r4s1 | _GEN_3460)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3459
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3460
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3461 : xor_r4s1 | _GEN_3462)};
     end
     if (_GEN_3)
-      v56_r4s1__2 <= _GEN_3452[29:20];
+      v58_r4s1__2 <= _GEN_3454[29:20];
     if (_GEN_2) begin
-      v56_r4s2__2 <= v56_r4s1__2;
-      sub_i1476_3_r4s2 <= _GEN_3113 - {6'h0, _GEN_3112};
+      v58_r4s2__2 <= v58_r4s1__2;
+      sub_i1490_3_r4s2 <= _GEN_3115 - {6'h0, _GEN_3114};
       add_r4s2__2 <=
-        {8'h0, _GEN_3111[1:0]}
+        {8'h0, _GEN_3113[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3461
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3462
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3463 : xor_r4s1 | _GEN_3464)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3463
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3464
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3465 : xor_r4s1 | _GEN_3466)};
     end
     if (_GEN_3)
-      v56_r4s1__3 <= _GEN_3452[39:30];
+      v58_r4s1__3 <= _GEN_3454[39:30];
     if (_GEN_2) begin
-      v56_r4s2__3 <= v56_r4s1__3;
-      sub_i1476_4_r4s2 <= _GEN_3116 - {6'h0, _GEN_3115};
+      v58_r4s2__3 <= v58_r4s1__3;
+      sub_i1490_4_r4s2 <= _GEN_3118 - {6'h0, _GEN_3117};
       add_r4s2__3 <=
-        {8'h0, _GEN_3114[1:0]}
+        {8'h0, _GEN_3116[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3465
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3466
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3467 : xor_r4s1 | _GEN_3468)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3467
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3468
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3469 : xor_r4s1 | _GEN_3470)};
     end
     if (_GEN_3)
-      v56_r4s1__4 <= _GEN_3452[49:40];
+      v58_r4s1__4 <= _GEN_3454[49:40];
     if (_GEN_2) begin
-      v56_r4s2__4 <= v56_r4s1__4;
-      sub_i1476_5_r4s2 <= _GEN_3119 - {6'h0, _GEN_3118};
+      v58_r4s2__4 <= v58_r4s1__4;
+      sub_i1490_5_r4s2 <= _GEN_3121 - {6'h0, _GEN_3120};
       add_r4s2__4 <=
-        {8'h0, _GEN_3117[1:0]}
+        {8'h0, _GEN_3119[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3469
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3470
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3471 : xor_r4s1 | _GEN_3472)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3471
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3472
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3473 : xor_r4s1 | _GEN_3474)};
     end
     if (_GEN_3)
-      v56_r4s1__5 <= _GEN_3452[59:50];
+      v58_r4s1__5 <= _GEN_3454[59:50];
     if (_GEN_2) begin
-      v56_r4s2__5 <= v56_r4s1__5;
-      sub_i1476_6_r4s2 <= _GEN_3122 - {6'h0, _GEN_3121};
+      v58_r4s2__5 <= v58_r4s1__5;
+      sub_i1490_6_r4s2 <= _GEN_3124 - {6'h0, _GEN_3123};
       add_r4s2__5 <=
-        {8'h0, _GEN_3120[1:0]}
+        {8'h0, _GEN_3122[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3473
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3474
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3475 : xor_r4s1 | _GEN_3476)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3475
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3476
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3477 : xor_r4s1 | _GEN_3478)};
     end
     if (_GEN_3)
-      v56_r4s1__6 <= _GEN_3452[69:60];
+      v58_r4s1__6 <= _GEN_3454[69:60];
     if (_GEN_2) begin
-      v56_r4s2__6 <= v56_r4s1__6;
-      sub_i1476_7_r4s2 <= _GEN_3125 - {6'h0, _GEN_3124};
+      v58_r4s2__6 <= v58_r4s1__6;
+      sub_i1490_7_r4s2 <= _GEN_3127 - {6'h0, _GEN_3126};
       add_r4s2__6 <=
-        {8'h0, _GEN_3123[1:0]}
+        {8'h0, _GEN_3125[1:0]}
         + {9'h1FF,
-           ~(cmp_i576_3669_r4s1
-               ? _GEN_3477
-               : cmp_i576_2661667_r4s1
-                   ? _GEN_3478
-                   : cmp_i576_1655660668_r4s1 ? _GEN_3479 : xor_r4s1 | _GEN_3480)};
+           ~(cmp_i576_3672_r4s1
+               ? _GEN_3479
+               : cmp_i576_2664670_r4s1
+                   ? _GEN_3480
+                   : cmp_i576_1658663671_r4s1 ? _GEN_3481 : xor_r4s1 | _GEN_3482)};
     end
     if (_GEN_3)
-      v56_r4s1__7 <= _GEN_3452[79:70];
+      v58_r4s1__7 <= _GEN_3454[79:70];
     if (_GEN_2)
-      v56_r4s2__7 <= v56_r4s1__7;
+      v58_r4s2__7 <= v58_r4s1__7;
     if (_GEN_1)
-      hold_or40 <= _GEN_3481;
+      hold_or40 <= _GEN_3483;
     if (_GEN_7 | _GEN_4) begin
-      loadedv_i2_i72397_r1 <= _GEN_151;
-      ended_sroa_0_096_r1 <= _GEN_152 ? 8'h0 : _GEN_9;
-      row_sroa_0_095_r1 <= _GEN_152 ? 8'h0 : row_sroa_0_095_r1 + 8'h1;
-      lasts_sroa_0_0_off094_r1 <= _GEN_7 ? 40'h0 : _GEN_3100;
-      filled_sroa_0_093_r1 <= _GEN_151;
+      loadedv_i2_i72397_r1 <= _GEN_153;
+      ended_sroa_0_096_r1 <= _GEN_154 ? 8'h0 : _GEN_9;
+      row_sroa_0_095_r1 <= _GEN_154 ? 8'h0 : row_sroa_0_095_r1 + 8'h1;
+      lasts_sroa_0_0_off094_r1 <= _GEN_7 ? 40'h0 : _GEN_3102;
+      filled_sroa_0_093_r1 <= _GEN_153;
     end
     if (_GEN_145) begin
       known_sroa_6_0_r3 <= _GEN_12 & hold_39;
       known_sroa_0_0_r3 <= _GEN_12 ? hold_conv_i2915 : 320'h0;
     end
     if (_GEN_3) begin
-      tobool_i_not_not_25_r4s1 <= _GEN_3482;
-      or_r4s1__1 <= _GEN_3483 | _GEN_17 & _GEN_3447[25];
+      tobool_i_not_not_25_r4s1 <= _GEN_3484;
+      or_r4s1__1 <= _GEN_3485 | _GEN_17 & _GEN_3449[25];
     end
-    if (_GEN_3485)
-      lanes_sroa_460390_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_460393_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3484
-              ? lanes_sroa_460390_0_r4
-              : {lanes_sroa_460390_0_r4[7:0], _GEN_3659[7:0]};
+          : ~_GEN_3486
+              ? lanes_sroa_460393_0_r4
+              : {lanes_sroa_460393_0_r4[7:0], _GEN_3661[7:0]};
     if (_GEN_3) begin
-      conv_i4658_25_r4s1 <= {2'h0, _GEN_3482, 3'h0};
-      conv_i4658_1_25_r4s1 <= {1'h0, _GEN_3482, 4'h0};
-      conv_i4658_2_25_r4s1 <= ~_GEN_3482 ? 6'h0 : 6'h18;
-      conv_i4658_3_25_r4s1 <= {_GEN_3482, 5'h0};
-      conv_i4658_4_25_r4s1 <= ~_GEN_3482 ? 6'h0 : 6'h28;
-      conv_i4658_5_25_r4s1 <= ~_GEN_3482 ? 6'h0 : 6'h30;
-      conv_i4658_6_25_r4s1 <= ~_GEN_3482 ? 6'h0 : 6'h38;
+      conv_i4658_25_r4s1 <= {2'h0, _GEN_3484, 3'h0};
+      conv_i4658_1_25_r4s1 <= {1'h0, _GEN_3484, 4'h0};
+      conv_i4658_2_25_r4s1 <= ~_GEN_3484 ? 6'h0 : 6'h18;
+      conv_i4658_3_25_r4s1 <= {_GEN_3484, 5'h0};
+      conv_i4658_4_25_r4s1 <= ~_GEN_3484 ? 6'h0 : 6'h28;
+      conv_i4658_5_25_r4s1 <= ~_GEN_3484 ? 6'h0 : 6'h30;
+      conv_i4658_6_25_r4s1 <= ~_GEN_3484 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_464_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3385 ? _GEN_3661[5:3] : _GEN_3661[2:0];
+    if (_GEN_3487)
+      lanes_sroa_464_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3387 ? _GEN_3663[5:3] : _GEN_3663[2:0];
     if (_GEN_3) begin
       xor_r4s1__1 <= ~(_GEN_20[8]);
-      cmp_i3546_1_r4s1 <= _GEN_24;
+      cmp_i3556_1_r4s1 <= _GEN_24;
     end
-    if (_GEN_3485)
-      lanes_sroa_452389_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_452392_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3662 & spec_select_r4s1__4)
-               ? lanes_sroa_452389_0_r4[63:32]
-               : _GEN_3487,
-             ~(_GEN_3662 & xor_r4s1__1) ? lanes_sroa_452389_0_r4[31:0] : _GEN_3487};
+          : {~(_GEN_3664 & spec_select_r4s1__4)
+               ? lanes_sroa_452392_0_r4[63:32]
+               : _GEN_3489,
+             ~(_GEN_3664 & xor_r4s1__1) ? lanes_sroa_452392_0_r4[31:0] : _GEN_3489};
     if (_GEN_3) begin
       xor_r4s1__2 <= ~(_GEN_20[16]);
-      cmp_i3546_2_r4s1 <= _GEN_27;
+      cmp_i3556_2_r4s1 <= _GEN_27;
     end
-    if (_GEN_3485)
-      lanes_sroa_470394_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_470397_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3663 & spec_select_r4s1__8)
-               ? lanes_sroa_470394_0_r4[63:32]
-               : _GEN_3489,
-             ~(_GEN_3663 & xor_r4s1__2) ? lanes_sroa_470394_0_r4[31:0] : _GEN_3489};
+          : {~(_GEN_3665 & spec_select_r4s1__8)
+               ? lanes_sroa_470397_0_r4[63:32]
+               : _GEN_3491,
+             ~(_GEN_3665 & xor_r4s1__2) ? lanes_sroa_470397_0_r4[31:0] : _GEN_3491};
     if (_GEN_3) begin
-      conv_i4658_24_r4s1 <= {2'h0, _GEN_3490, 3'h0};
-      conv_i4658_1_24_r4s1 <= {1'h0, _GEN_3490, 4'h0};
-      conv_i4658_2_24_r4s1 <= ~_GEN_3490 ? 6'h0 : 6'h18;
-      conv_i4658_3_24_r4s1 <= {_GEN_3490, 5'h0};
-      conv_i4658_4_24_r4s1 <= ~_GEN_3490 ? 6'h0 : 6'h28;
-      conv_i4658_5_24_r4s1 <= ~_GEN_3490 ? 6'h0 : 6'h30;
-      conv_i4658_6_24_r4s1 <= ~_GEN_3490 ? 6'h0 : 6'h38;
+      conv_i4658_24_r4s1 <= {2'h0, _GEN_3492, 3'h0};
+      conv_i4658_1_24_r4s1 <= {1'h0, _GEN_3492, 4'h0};
+      conv_i4658_2_24_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h18;
+      conv_i4658_3_24_r4s1 <= {_GEN_3492, 5'h0};
+      conv_i4658_4_24_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h28;
+      conv_i4658_5_24_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h30;
+      conv_i4658_6_24_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_446_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3375 ? _GEN_3665[5:3] : _GEN_3665[2:0];
+    if (_GEN_3487)
+      lanes_sroa_446_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3377 ? _GEN_3667[5:3] : _GEN_3667[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_24_r4s1 <= _GEN_3490;
-      or_r4s1__2 <= _GEN_3483 | _GEN_17 & _GEN_3447[24];
+      tobool_i_not_not_24_r4s1 <= _GEN_3492;
+      or_r4s1__2 <= _GEN_3485 | _GEN_17 & _GEN_3449[24];
     end
-    if (_GEN_3485)
-      lanes_sroa_442385_0_r4 <=
-        _GEN_15
-          ? 16'h0
-          : ~_GEN_3491
-              ? lanes_sroa_442385_0_r4
-              : {lanes_sroa_442385_0_r4[7:0], _GEN_3666[7:0]};
-    if (_GEN_3) begin
-      tobool_i_not_not_26_r4s1 <= _GEN_3492;
-      or_r4s1__3 <= _GEN_3483 | _GEN_17 & _GEN_3447[26];
-    end
-    if (_GEN_3485)
-      lanes_sroa_478395_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_442388_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3493
-              ? lanes_sroa_478395_0_r4
-              : {lanes_sroa_478395_0_r4[7:0], _GEN_3667[7:0]};
+              ? lanes_sroa_442388_0_r4
+              : {lanes_sroa_442388_0_r4[7:0], _GEN_3668[7:0]};
+    if (_GEN_3) begin
+      tobool_i_not_not_26_r4s1 <= _GEN_3494;
+      or_r4s1__3 <= _GEN_3485 | _GEN_17 & _GEN_3449[26];
+    end
+    if (_GEN_3487)
+      lanes_sroa_478398_0_r4 <=
+        _GEN_15
+          ? 16'h0
+          : ~_GEN_3495
+              ? lanes_sroa_478398_0_r4
+              : {lanes_sroa_478398_0_r4[7:0], _GEN_3669[7:0]};
     if (_GEN_3) begin
       xor_r4s1__3 <= ~(_GEN_20[0]);
-      cmp_i3546_r4s1 <= _GEN_21;
+      cmp_i3556_r4s1 <= _GEN_21;
     end
-    if (_GEN_3485)
-      lanes_sroa_434384_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_434387_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3668 & spec_select_r4s1) ? lanes_sroa_434384_0_r4[63:32] : _GEN_3495,
-             ~(_GEN_3668 & xor_r4s1__3) ? lanes_sroa_434384_0_r4[31:0] : _GEN_3495};
+          : {~(_GEN_3670 & spec_select_r4s1) ? lanes_sroa_434387_0_r4[63:32] : _GEN_3497,
+             ~(_GEN_3670 & xor_r4s1__3) ? lanes_sroa_434387_0_r4[31:0] : _GEN_3497};
     if (_GEN_3) begin
-      conv_i4658_26_r4s1 <= {2'h0, _GEN_3492, 3'h0};
-      conv_i4658_1_26_r4s1 <= {1'h0, _GEN_3492, 4'h0};
-      conv_i4658_2_26_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h18;
-      conv_i4658_3_26_r4s1 <= {_GEN_3492, 5'h0};
-      conv_i4658_4_26_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h28;
-      conv_i4658_5_26_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h30;
-      conv_i4658_6_26_r4s1 <= ~_GEN_3492 ? 6'h0 : 6'h38;
+      conv_i4658_26_r4s1 <= {2'h0, _GEN_3494, 3'h0};
+      conv_i4658_1_26_r4s1 <= {1'h0, _GEN_3494, 4'h0};
+      conv_i4658_2_26_r4s1 <= ~_GEN_3494 ? 6'h0 : 6'h18;
+      conv_i4658_3_26_r4s1 <= {_GEN_3494, 5'h0};
+      conv_i4658_4_26_r4s1 <= ~_GEN_3494 ? 6'h0 : 6'h28;
+      conv_i4658_5_26_r4s1 <= ~_GEN_3494 ? 6'h0 : 6'h30;
+      conv_i4658_6_26_r4s1 <= ~_GEN_3494 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_482_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3395 ? _GEN_3670[5:3] : _GEN_3670[2:0];
+    if (_GEN_3487)
+      lanes_sroa_482_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3397 ? _GEN_3672[5:3] : _GEN_3672[2:0];
     if (_GEN_3) begin
-      conv_i4658_23_r4s1 <= {2'h0, _GEN_3496, 3'h0};
-      conv_i4658_1_23_r4s1 <= {1'h0, _GEN_3496, 4'h0};
-      conv_i4658_2_23_r4s1 <= ~_GEN_3496 ? 6'h0 : 6'h18;
-      conv_i4658_3_23_r4s1 <= {_GEN_3496, 5'h0};
-      conv_i4658_4_23_r4s1 <= ~_GEN_3496 ? 6'h0 : 6'h28;
-      conv_i4658_5_23_r4s1 <= ~_GEN_3496 ? 6'h0 : 6'h30;
-      conv_i4658_6_23_r4s1 <= ~_GEN_3496 ? 6'h0 : 6'h38;
+      conv_i4658_23_r4s1 <= {2'h0, _GEN_3498, 3'h0};
+      conv_i4658_1_23_r4s1 <= {1'h0, _GEN_3498, 4'h0};
+      conv_i4658_2_23_r4s1 <= ~_GEN_3498 ? 6'h0 : 6'h18;
+      conv_i4658_3_23_r4s1 <= {_GEN_3498, 5'h0};
+      conv_i4658_4_23_r4s1 <= ~_GEN_3498 ? 6'h0 : 6'h28;
+      conv_i4658_5_23_r4s1 <= ~_GEN_3498 ? 6'h0 : 6'h30;
+      conv_i4658_6_23_r4s1 <= ~_GEN_3498 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_428_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3365 ? _GEN_3672[5:3] : _GEN_3672[2:0];
+    if (_GEN_3487)
+      lanes_sroa_428_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3367 ? _GEN_3674[5:3] : _GEN_3674[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_23_r4s1 <= _GEN_3496;
-      or_r4s1__4 <= _GEN_3483 | _GEN_17 & _GEN_3447[23];
+      tobool_i_not_not_23_r4s1 <= _GEN_3498;
+      or_r4s1__4 <= _GEN_3485 | _GEN_17 & _GEN_3449[23];
     end
-    if (_GEN_3485)
-      lanes_sroa_424380_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_424383_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3497
-              ? lanes_sroa_424380_0_r4
-              : {lanes_sroa_424380_0_r4[7:0], _GEN_3673[7:0]};
+          : ~_GEN_3499
+              ? lanes_sroa_424383_0_r4
+              : {lanes_sroa_424383_0_r4[7:0], _GEN_3675[7:0]};
     if (_GEN_3) begin
       xor_r4s1__4 <= ~(_GEN_20[24]);
-      cmp_i3546_3_r4s1 <= _GEN_30;
+      cmp_i3556_3_r4s1 <= _GEN_30;
     end
-    if (_GEN_3485)
-      lanes_sroa_488399_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_488402_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3674 & spec_select_r4s1__12)
-               ? lanes_sroa_488399_0_r4[63:32]
-               : _GEN_3499,
-             ~(_GEN_3674 & xor_r4s1__4) ? lanes_sroa_488399_0_r4[31:0] : _GEN_3499};
+          : {~(_GEN_3676 & spec_select_r4s1__12)
+               ? lanes_sroa_488402_0_r4[63:32]
+               : _GEN_3501,
+             ~(_GEN_3676 & xor_r4s1__4) ? lanes_sroa_488402_0_r4[31:0] : _GEN_3501};
     if (_GEN_3) begin
       xor_r4s1__5 <= ~(_GEN_20[56]);
-      cmp_i3546_7_r4s1 <= _GEN_42;
+      cmp_i3556_7_r4s1 <= _GEN_42;
     end
-    if (_GEN_3485)
-      lanes_sroa_416379_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_416382_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3675 & spec_select_r4s1__28)
-               ? lanes_sroa_416379_0_r4[63:32]
-               : _GEN_3501,
-             ~(_GEN_3675 & xor_r4s1__5) ? lanes_sroa_416379_0_r4[31:0] : _GEN_3501};
+          : {~(_GEN_3677 & spec_select_r4s1__28)
+               ? lanes_sroa_416382_0_r4[63:32]
+               : _GEN_3503,
+             ~(_GEN_3677 & xor_r4s1__5) ? lanes_sroa_416382_0_r4[31:0] : _GEN_3503};
     if (_GEN_3) begin
-      tobool_i_not_not_27_r4s1 <= _GEN_3502;
-      or_r4s1__5 <= _GEN_3483 | _GEN_17 & _GEN_3447[27];
+      tobool_i_not_not_27_r4s1 <= _GEN_3504;
+      or_r4s1__5 <= _GEN_3485 | _GEN_17 & _GEN_3449[27];
     end
-    if (_GEN_3485)
-      lanes_sroa_496400_0_r4 <=
-        _GEN_15
-          ? 16'h0
-          : ~_GEN_3503
-              ? lanes_sroa_496400_0_r4
-              : {lanes_sroa_496400_0_r4[7:0], _GEN_3676[7:0]};
-    if (_GEN_3) begin
-      conv_i4658_22_r4s1 <= {2'h0, _GEN_3504, 3'h0};
-      conv_i4658_1_22_r4s1 <= {1'h0, _GEN_3504, 4'h0};
-      conv_i4658_2_22_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h18;
-      conv_i4658_3_22_r4s1 <= {_GEN_3504, 5'h0};
-      conv_i4658_4_22_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h28;
-      conv_i4658_5_22_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h30;
-      conv_i4658_6_22_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h38;
-    end
-    if (_GEN_3485)
-      lanes_sroa_410_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3355 ? _GEN_3678[5:3] : _GEN_3678[2:0];
-    if (_GEN_3) begin
-      tobool_i_not_not_22_r4s1 <= _GEN_3504;
-      or_r4s1__6 <= _GEN_3483 | _GEN_17 & _GEN_3447[22];
-    end
-    if (_GEN_3485)
-      lanes_sroa_406375_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_496403_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3505
-              ? lanes_sroa_406375_0_r4
-              : {lanes_sroa_406375_0_r4[7:0], _GEN_3679[7:0]};
+              ? lanes_sroa_496403_0_r4
+              : {lanes_sroa_496403_0_r4[7:0], _GEN_3678[7:0]};
     if (_GEN_3) begin
-      conv_i4658_27_r4s1 <= {2'h0, _GEN_3502, 3'h0};
-      conv_i4658_1_27_r4s1 <= {1'h0, _GEN_3502, 4'h0};
-      conv_i4658_2_27_r4s1 <= ~_GEN_3502 ? 6'h0 : 6'h18;
-      conv_i4658_3_27_r4s1 <= {_GEN_3502, 5'h0};
-      conv_i4658_4_27_r4s1 <= ~_GEN_3502 ? 6'h0 : 6'h28;
-      conv_i4658_5_27_r4s1 <= ~_GEN_3502 ? 6'h0 : 6'h30;
-      conv_i4658_6_27_r4s1 <= ~_GEN_3502 ? 6'h0 : 6'h38;
+      conv_i4658_22_r4s1 <= {2'h0, _GEN_3506, 3'h0};
+      conv_i4658_1_22_r4s1 <= {1'h0, _GEN_3506, 4'h0};
+      conv_i4658_2_22_r4s1 <= ~_GEN_3506 ? 6'h0 : 6'h18;
+      conv_i4658_3_22_r4s1 <= {_GEN_3506, 5'h0};
+      conv_i4658_4_22_r4s1 <= ~_GEN_3506 ? 6'h0 : 6'h28;
+      conv_i4658_5_22_r4s1 <= ~_GEN_3506 ? 6'h0 : 6'h30;
+      conv_i4658_6_22_r4s1 <= ~_GEN_3506 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_500_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3405 ? _GEN_3681[5:3] : _GEN_3681[2:0];
+    if (_GEN_3487)
+      lanes_sroa_410_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3357 ? _GEN_3680[5:3] : _GEN_3680[2:0];
     if (_GEN_3) begin
-      xor_r4s1__6 <= ~(_GEN_20[48]);
-      cmp_i3546_6_r4s1 <= _GEN_39;
+      tobool_i_not_not_22_r4s1 <= _GEN_3506;
+      or_r4s1__6 <= _GEN_3485 | _GEN_17 & _GEN_3449[22];
     end
-    if (_GEN_3485)
-      lanes_sroa_398374_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3682 & spec_select_r4s1__24)
-               ? lanes_sroa_398374_0_r4[63:32]
-               : _GEN_3507,
-             ~(_GEN_3682 & xor_r4s1__6) ? lanes_sroa_398374_0_r4[31:0] : _GEN_3507};
-    if (_GEN_3) begin
-      xor_r4s1__7 <= ~(_GEN_20[32]);
-      cmp_i3546_4_r4s1 <= _GEN_33;
-    end
-    if (_GEN_3485)
-      lanes_sroa_506404_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3683 & spec_select_r4s1__16)
-               ? lanes_sroa_506404_0_r4[63:32]
-               : _GEN_3509,
-             ~(_GEN_3683 & xor_r4s1__7) ? lanes_sroa_506404_0_r4[31:0] : _GEN_3509};
-    if (_GEN_3) begin
-      conv_i4658_21_r4s1 <= {2'h0, _GEN_3510, 3'h0};
-      conv_i4658_1_21_r4s1 <= {1'h0, _GEN_3510, 4'h0};
-      conv_i4658_2_21_r4s1 <= ~_GEN_3510 ? 6'h0 : 6'h18;
-      conv_i4658_3_21_r4s1 <= {_GEN_3510, 5'h0};
-      conv_i4658_4_21_r4s1 <= ~_GEN_3510 ? 6'h0 : 6'h28;
-      conv_i4658_5_21_r4s1 <= ~_GEN_3510 ? 6'h0 : 6'h30;
-      conv_i4658_6_21_r4s1 <= ~_GEN_3510 ? 6'h0 : 6'h38;
-    end
-    if (_GEN_3485)
-      lanes_sroa_392_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3345 ? _GEN_3685[5:3] : _GEN_3685[2:0];
-    if (_GEN_3) begin
-      tobool_i_not_not_21_r4s1 <= _GEN_3510;
-      or_r4s1__7 <= _GEN_3483 | _GEN_17 & _GEN_3447[21];
-    end
-    if (_GEN_3485)
-      lanes_sroa_388370_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_406378_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3511
-              ? lanes_sroa_388370_0_r4
-              : {lanes_sroa_388370_0_r4[7:0], _GEN_3686[7:0]};
+          : ~_GEN_3507
+              ? lanes_sroa_406378_0_r4
+              : {lanes_sroa_406378_0_r4[7:0], _GEN_3681[7:0]};
     if (_GEN_3) begin
-      tobool_i_not_not_28_r4s1 <= _GEN_3512;
-      or_r4s1__8 <= _GEN_3483 | _GEN_17 & _GEN_3447[28];
+      conv_i4658_27_r4s1 <= {2'h0, _GEN_3504, 3'h0};
+      conv_i4658_1_27_r4s1 <= {1'h0, _GEN_3504, 4'h0};
+      conv_i4658_2_27_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h18;
+      conv_i4658_3_27_r4s1 <= {_GEN_3504, 5'h0};
+      conv_i4658_4_27_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h28;
+      conv_i4658_5_27_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h30;
+      conv_i4658_6_27_r4s1 <= ~_GEN_3504 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_514405_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_500_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3407 ? _GEN_3683[5:3] : _GEN_3683[2:0];
+    if (_GEN_3) begin
+      xor_r4s1__6 <= ~(_GEN_20[48]);
+      cmp_i3556_6_r4s1 <= _GEN_39;
+    end
+    if (_GEN_3487)
+      lanes_sroa_398377_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3684 & spec_select_r4s1__24)
+               ? lanes_sroa_398377_0_r4[63:32]
+               : _GEN_3509,
+             ~(_GEN_3684 & xor_r4s1__6) ? lanes_sroa_398377_0_r4[31:0] : _GEN_3509};
+    if (_GEN_3) begin
+      xor_r4s1__7 <= ~(_GEN_20[32]);
+      cmp_i3556_4_r4s1 <= _GEN_33;
+    end
+    if (_GEN_3487)
+      lanes_sroa_506407_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3685 & spec_select_r4s1__16)
+               ? lanes_sroa_506407_0_r4[63:32]
+               : _GEN_3511,
+             ~(_GEN_3685 & xor_r4s1__7) ? lanes_sroa_506407_0_r4[31:0] : _GEN_3511};
+    if (_GEN_3) begin
+      conv_i4658_21_r4s1 <= {2'h0, _GEN_3512, 3'h0};
+      conv_i4658_1_21_r4s1 <= {1'h0, _GEN_3512, 4'h0};
+      conv_i4658_2_21_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h18;
+      conv_i4658_3_21_r4s1 <= {_GEN_3512, 5'h0};
+      conv_i4658_4_21_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h28;
+      conv_i4658_5_21_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h30;
+      conv_i4658_6_21_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487)
+      lanes_sroa_392_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3347 ? _GEN_3687[5:3] : _GEN_3687[2:0];
+    if (_GEN_3) begin
+      tobool_i_not_not_21_r4s1 <= _GEN_3512;
+      or_r4s1__7 <= _GEN_3485 | _GEN_17 & _GEN_3449[21];
+    end
+    if (_GEN_3487)
+      lanes_sroa_388373_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3513
-              ? lanes_sroa_514405_0_r4
-              : {lanes_sroa_514405_0_r4[7:0], _GEN_3687[7:0]};
+              ? lanes_sroa_388373_0_r4
+              : {lanes_sroa_388373_0_r4[7:0], _GEN_3688[7:0]};
     if (_GEN_3) begin
-      xor_r4s1__8 <= ~(_GEN_20[40]);
-      cmp_i3546_5_r4s1 <= _GEN_36;
+      tobool_i_not_not_28_r4s1 <= _GEN_3514;
+      or_r4s1__8 <= _GEN_3485 | _GEN_17 & _GEN_3449[28];
     end
-    if (_GEN_3485)
-      lanes_sroa_380369_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3688 & spec_select_r4s1__20)
-               ? lanes_sroa_380369_0_r4[63:32]
-               : _GEN_3515,
-             ~(_GEN_3688 & xor_r4s1__8) ? lanes_sroa_380369_0_r4[31:0] : _GEN_3515};
-    if (_GEN_3) begin
-      conv_i4658_28_r4s1 <= {2'h0, _GEN_3512, 3'h0};
-      conv_i4658_1_28_r4s1 <= {1'h0, _GEN_3512, 4'h0};
-      conv_i4658_2_28_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h18;
-      conv_i4658_3_28_r4s1 <= {_GEN_3512, 5'h0};
-      conv_i4658_4_28_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h28;
-      conv_i4658_5_28_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h30;
-      conv_i4658_6_28_r4s1 <= ~_GEN_3512 ? 6'h0 : 6'h38;
-    end
-    if (_GEN_3485)
-      lanes_sroa_518_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3415 ? _GEN_3690[5:3] : _GEN_3690[2:0];
-    if (_GEN_3) begin
-      conv_i4658_20_r4s1 <= {2'h0, _GEN_3516, 3'h0};
-      conv_i4658_1_20_r4s1 <= {1'h0, _GEN_3516, 4'h0};
-      conv_i4658_2_20_r4s1 <= ~_GEN_3516 ? 6'h0 : 6'h18;
-      conv_i4658_3_20_r4s1 <= {_GEN_3516, 5'h0};
-      conv_i4658_4_20_r4s1 <= ~_GEN_3516 ? 6'h0 : 6'h28;
-      conv_i4658_5_20_r4s1 <= ~_GEN_3516 ? 6'h0 : 6'h30;
-      conv_i4658_6_20_r4s1 <= ~_GEN_3516 ? 6'h0 : 6'h38;
-    end
-    if (_GEN_3485)
-      lanes_sroa_374_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3335 ? _GEN_3692[5:3] : _GEN_3692[2:0];
-    if (_GEN_3) begin
-      tobool_i_not_not_20_r4s1 <= _GEN_3516;
-      or_r4s1__9 <= _GEN_3483 | _GEN_17 & _GEN_3447[20];
-    end
-    if (_GEN_3485) begin
-      lanes_sroa_370365_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_514408_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3517
-              ? lanes_sroa_370365_0_r4
-              : {lanes_sroa_370365_0_r4[7:0], _GEN_3695[7:0]};
-      lanes_sroa_524409_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3693 & spec_select_r4s1__20)
-               ? lanes_sroa_524409_0_r4[63:32]
-               : _GEN_3515,
-             ~(_GEN_3693 & xor_r4s1__8) ? lanes_sroa_524409_0_r4[31:0] : _GEN_3515};
-      lanes_sroa_362364_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3694 & spec_select_r4s1__16)
-               ? lanes_sroa_362364_0_r4[63:32]
-               : _GEN_3509,
-             ~(_GEN_3694 & xor_r4s1__7) ? lanes_sroa_362364_0_r4[31:0] : _GEN_3509};
-    end
+          : ~_GEN_3515
+              ? lanes_sroa_514408_0_r4
+              : {lanes_sroa_514408_0_r4[7:0], _GEN_3689[7:0]};
     if (_GEN_3) begin
-      tobool_i_not_not_29_r4s1 <= _GEN_3518;
-      or_r4s1__10 <= _GEN_3483 | _GEN_17 & _GEN_3447[29];
+      xor_r4s1__8 <= ~(_GEN_20[40]);
+      cmp_i3556_5_r4s1 <= _GEN_36;
     end
-    if (_GEN_3485)
-      lanes_sroa_532410_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_380372_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3690 & spec_select_r4s1__20)
+               ? lanes_sroa_380372_0_r4[63:32]
+               : _GEN_3517,
+             ~(_GEN_3690 & xor_r4s1__8) ? lanes_sroa_380372_0_r4[31:0] : _GEN_3517};
+    if (_GEN_3) begin
+      conv_i4658_28_r4s1 <= {2'h0, _GEN_3514, 3'h0};
+      conv_i4658_1_28_r4s1 <= {1'h0, _GEN_3514, 4'h0};
+      conv_i4658_2_28_r4s1 <= ~_GEN_3514 ? 6'h0 : 6'h18;
+      conv_i4658_3_28_r4s1 <= {_GEN_3514, 5'h0};
+      conv_i4658_4_28_r4s1 <= ~_GEN_3514 ? 6'h0 : 6'h28;
+      conv_i4658_5_28_r4s1 <= ~_GEN_3514 ? 6'h0 : 6'h30;
+      conv_i4658_6_28_r4s1 <= ~_GEN_3514 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487)
+      lanes_sroa_518_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3417 ? _GEN_3692[5:3] : _GEN_3692[2:0];
+    if (_GEN_3) begin
+      conv_i4658_20_r4s1 <= {2'h0, _GEN_3518, 3'h0};
+      conv_i4658_1_20_r4s1 <= {1'h0, _GEN_3518, 4'h0};
+      conv_i4658_2_20_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h18;
+      conv_i4658_3_20_r4s1 <= {_GEN_3518, 5'h0};
+      conv_i4658_4_20_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h28;
+      conv_i4658_5_20_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h30;
+      conv_i4658_6_20_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487)
+      lanes_sroa_374_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3337 ? _GEN_3694[5:3] : _GEN_3694[2:0];
+    if (_GEN_3) begin
+      tobool_i_not_not_20_r4s1 <= _GEN_3518;
+      or_r4s1__9 <= _GEN_3485 | _GEN_17 & _GEN_3449[20];
+    end
+    if (_GEN_3487) begin
+      lanes_sroa_370368_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3519
-              ? lanes_sroa_532410_0_r4
-              : {lanes_sroa_532410_0_r4[7:0], _GEN_3696[7:0]};
-    if (_GEN_3) begin
-      conv_i4658_19_r4s1 <= {2'h0, _GEN_3520, 3'h0};
-      conv_i4658_1_19_r4s1 <= {1'h0, _GEN_3520, 4'h0};
-      conv_i4658_2_19_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h18;
-      conv_i4658_3_19_r4s1 <= {_GEN_3520, 5'h0};
-      conv_i4658_4_19_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h28;
-      conv_i4658_5_19_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h30;
-      conv_i4658_6_19_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h38;
+              ? lanes_sroa_370368_0_r4
+              : {lanes_sroa_370368_0_r4[7:0], _GEN_3697[7:0]};
+      lanes_sroa_524412_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3695 & spec_select_r4s1__20)
+               ? lanes_sroa_524412_0_r4[63:32]
+               : _GEN_3517,
+             ~(_GEN_3695 & xor_r4s1__8) ? lanes_sroa_524412_0_r4[31:0] : _GEN_3517};
+      lanes_sroa_362367_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3696 & spec_select_r4s1__16)
+               ? lanes_sroa_362367_0_r4[63:32]
+               : _GEN_3511,
+             ~(_GEN_3696 & xor_r4s1__7) ? lanes_sroa_362367_0_r4[31:0] : _GEN_3511};
     end
-    if (_GEN_3485)
-      lanes_sroa_356_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3325 ? _GEN_3698[5:3] : _GEN_3698[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_19_r4s1 <= _GEN_3520;
-      or_r4s1__11 <= _GEN_3483 | _GEN_17 & _GEN_3447[19];
+      tobool_i_not_not_29_r4s1 <= _GEN_3520;
+      or_r4s1__10 <= _GEN_3485 | _GEN_17 & _GEN_3449[29];
     end
-    if (_GEN_3485)
-      lanes_sroa_352360_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_532413_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3521
-              ? lanes_sroa_352360_0_r4
-              : {lanes_sroa_352360_0_r4[7:0], _GEN_3699[7:0]};
+              ? lanes_sroa_532413_0_r4
+              : {lanes_sroa_532413_0_r4[7:0], _GEN_3698[7:0]};
     if (_GEN_3) begin
-      conv_i4658_29_r4s1 <= {2'h0, _GEN_3518, 3'h0};
-      conv_i4658_1_29_r4s1 <= {1'h0, _GEN_3518, 4'h0};
-      conv_i4658_2_29_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h18;
-      conv_i4658_3_29_r4s1 <= {_GEN_3518, 5'h0};
-      conv_i4658_4_29_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h28;
-      conv_i4658_5_29_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h30;
-      conv_i4658_6_29_r4s1 <= ~_GEN_3518 ? 6'h0 : 6'h38;
+      conv_i4658_19_r4s1 <= {2'h0, _GEN_3522, 3'h0};
+      conv_i4658_1_19_r4s1 <= {1'h0, _GEN_3522, 4'h0};
+      conv_i4658_2_19_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h18;
+      conv_i4658_3_19_r4s1 <= {_GEN_3522, 5'h0};
+      conv_i4658_4_19_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h28;
+      conv_i4658_5_19_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h30;
+      conv_i4658_6_19_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485) begin
-      lanes_sroa_536_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3425 ? _GEN_3701[5:3] : _GEN_3701[2:0];
-      lanes_sroa_344359_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3702 & spec_select_r4s1__12)
-               ? lanes_sroa_344359_0_r4[63:32]
-               : _GEN_3499,
-             ~(_GEN_3702 & xor_r4s1__4) ? lanes_sroa_344359_0_r4[31:0] : _GEN_3499};
-      lanes_sroa_542414_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3703 & spec_select_r4s1__24)
-               ? lanes_sroa_542414_0_r4[63:32]
-               : _GEN_3507,
-             ~(_GEN_3703 & xor_r4s1__6) ? lanes_sroa_542414_0_r4[31:0] : _GEN_3507};
-    end
+    if (_GEN_3487)
+      lanes_sroa_356_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3327 ? _GEN_3700[5:3] : _GEN_3700[2:0];
     if (_GEN_3) begin
-      conv_i4658_18_r4s1 <= {2'h0, _GEN_3522, 3'h0};
-      conv_i4658_1_18_r4s1 <= {1'h0, _GEN_3522, 4'h0};
-      conv_i4658_2_18_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h18;
-      conv_i4658_3_18_r4s1 <= {_GEN_3522, 5'h0};
-      conv_i4658_4_18_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h28;
-      conv_i4658_5_18_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h30;
-      conv_i4658_6_18_r4s1 <= ~_GEN_3522 ? 6'h0 : 6'h38;
+      tobool_i_not_not_19_r4s1 <= _GEN_3522;
+      or_r4s1__11 <= _GEN_3485 | _GEN_17 & _GEN_3449[19];
     end
-    if (_GEN_3485)
-      lanes_sroa_338_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3315 ? _GEN_3705[5:3] : _GEN_3705[2:0];
-    if (_GEN_3) begin
-      tobool_i_not_not_18_r4s1 <= _GEN_3522;
-      or_r4s1__12 <= _GEN_3483 | _GEN_17 & _GEN_3447[18];
-    end
-    if (_GEN_3485)
-      lanes_sroa_334355_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_352363_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3523
-              ? lanes_sroa_334355_0_r4
-              : {lanes_sroa_334355_0_r4[7:0], _GEN_3706[7:0]};
+              ? lanes_sroa_352363_0_r4
+              : {lanes_sroa_352363_0_r4[7:0], _GEN_3701[7:0]};
     if (_GEN_3) begin
-      tobool_i_not_not_30_r4s1 <= _GEN_3524;
-      or_r4s1__13 <= _GEN_3483 | _GEN_17 & _GEN_3447[30];
+      conv_i4658_29_r4s1 <= {2'h0, _GEN_3520, 3'h0};
+      conv_i4658_1_29_r4s1 <= {1'h0, _GEN_3520, 4'h0};
+      conv_i4658_2_29_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h18;
+      conv_i4658_3_29_r4s1 <= {_GEN_3520, 5'h0};
+      conv_i4658_4_29_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h28;
+      conv_i4658_5_29_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h30;
+      conv_i4658_6_29_r4s1 <= ~_GEN_3520 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485) begin
-      lanes_sroa_550415_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_536_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3427 ? _GEN_3703[5:3] : _GEN_3703[2:0];
+      lanes_sroa_344362_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3704 & spec_select_r4s1__12)
+               ? lanes_sroa_344362_0_r4[63:32]
+               : _GEN_3501,
+             ~(_GEN_3704 & xor_r4s1__4) ? lanes_sroa_344362_0_r4[31:0] : _GEN_3501};
+      lanes_sroa_542417_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3705 & spec_select_r4s1__24)
+               ? lanes_sroa_542417_0_r4[63:32]
+               : _GEN_3509,
+             ~(_GEN_3705 & xor_r4s1__6) ? lanes_sroa_542417_0_r4[31:0] : _GEN_3509};
+    end
+    if (_GEN_3) begin
+      conv_i4658_18_r4s1 <= {2'h0, _GEN_3524, 3'h0};
+      conv_i4658_1_18_r4s1 <= {1'h0, _GEN_3524, 4'h0};
+      conv_i4658_2_18_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h18;
+      conv_i4658_3_18_r4s1 <= {_GEN_3524, 5'h0};
+      conv_i4658_4_18_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h28;
+      conv_i4658_5_18_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h30;
+      conv_i4658_6_18_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487)
+      lanes_sroa_338_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3317 ? _GEN_3707[5:3] : _GEN_3707[2:0];
+    if (_GEN_3) begin
+      tobool_i_not_not_18_r4s1 <= _GEN_3524;
+      or_r4s1__12 <= _GEN_3485 | _GEN_17 & _GEN_3449[18];
+    end
+    if (_GEN_3487)
+      lanes_sroa_334358_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3525
-              ? lanes_sroa_550415_0_r4
-              : {lanes_sroa_550415_0_r4[7:0], _GEN_3708[7:0]};
-      lanes_sroa_326354_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3707 & spec_select_r4s1__8)
-               ? lanes_sroa_326354_0_r4[63:32]
-               : _GEN_3489,
-             ~(_GEN_3707 & xor_r4s1__2) ? lanes_sroa_326354_0_r4[31:0] : _GEN_3489};
-    end
+              ? lanes_sroa_334358_0_r4
+              : {lanes_sroa_334358_0_r4[7:0], _GEN_3708[7:0]};
     if (_GEN_3) begin
-      conv_i4658_30_r4s1 <= {2'h0, _GEN_3524, 3'h0};
-      conv_i4658_1_30_r4s1 <= {1'h0, _GEN_3524, 4'h0};
-      conv_i4658_2_30_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h18;
-      conv_i4658_3_30_r4s1 <= {_GEN_3524, 5'h0};
-      conv_i4658_4_30_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h28;
-      conv_i4658_5_30_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h30;
-      conv_i4658_6_30_r4s1 <= ~_GEN_3524 ? 6'h0 : 6'h38;
+      tobool_i_not_not_30_r4s1 <= _GEN_3526;
+      or_r4s1__13 <= _GEN_3485 | _GEN_17 & _GEN_3449[30];
     end
-    if (_GEN_3485)
-      lanes_sroa_554_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3435 ? _GEN_3710[5:3] : _GEN_3710[2:0];
-    if (_GEN_3) begin
-      conv_i4658_17_r4s1 <= {2'h0, _GEN_3526, 3'h0};
-      conv_i4658_1_17_r4s1 <= {1'h0, _GEN_3526, 4'h0};
-      conv_i4658_2_17_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h18;
-      conv_i4658_3_17_r4s1 <= {_GEN_3526, 5'h0};
-      conv_i4658_4_17_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h28;
-      conv_i4658_5_17_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h30;
-      conv_i4658_6_17_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h38;
-    end
-    if (_GEN_3485)
-      lanes_sroa_320_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3305 ? _GEN_3712[5:3] : _GEN_3712[2:0];
-    if (_GEN_3) begin
-      tobool_i_not_not_17_r4s1 <= _GEN_3526;
-      or_r4s1__14 <= _GEN_3483 | _GEN_17 & _GEN_3447[17];
-    end
-    if (_GEN_3485) begin
-      lanes_sroa_316350_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_550418_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3527
-              ? lanes_sroa_316350_0_r4
-              : {lanes_sroa_316350_0_r4[7:0], _GEN_3715[7:0]};
-      lanes_sroa_560419_0_r4 <=
+              ? lanes_sroa_550418_0_r4
+              : {lanes_sroa_550418_0_r4[7:0], _GEN_3710[7:0]};
+      lanes_sroa_326357_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3713 & spec_select_r4s1__28)
-               ? lanes_sroa_560419_0_r4[63:32]
-               : _GEN_3501,
-             ~(_GEN_3713 & xor_r4s1__5) ? lanes_sroa_560419_0_r4[31:0] : _GEN_3501};
-      lanes_sroa_308349_0_r4 <=
-        _GEN_15
-          ? 64'h0
-          : {~(_GEN_3714 & spec_select_r4s1__4)
-               ? lanes_sroa_308349_0_r4[63:32]
-               : _GEN_3487,
-             ~(_GEN_3714 & xor_r4s1__1) ? lanes_sroa_308349_0_r4[31:0] : _GEN_3487};
+          : {~(_GEN_3709 & spec_select_r4s1__8)
+               ? lanes_sroa_326357_0_r4[63:32]
+               : _GEN_3491,
+             ~(_GEN_3709 & xor_r4s1__2) ? lanes_sroa_326357_0_r4[31:0] : _GEN_3491};
     end
     if (_GEN_3) begin
-      tobool_i_not_not_31_r4s1 <= _GEN_3528;
-      or_r4s1__15 <= _GEN_3483 | _GEN_17 & _GEN_3447[31];
+      conv_i4658_30_r4s1 <= {2'h0, _GEN_3526, 3'h0};
+      conv_i4658_1_30_r4s1 <= {1'h0, _GEN_3526, 4'h0};
+      conv_i4658_2_30_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h18;
+      conv_i4658_3_30_r4s1 <= {_GEN_3526, 5'h0};
+      conv_i4658_4_30_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h28;
+      conv_i4658_5_30_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h30;
+      conv_i4658_6_30_r4s1 <= ~_GEN_3526 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_568420_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_554_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3437 ? _GEN_3712[5:3] : _GEN_3712[2:0];
+    if (_GEN_3) begin
+      conv_i4658_17_r4s1 <= {2'h0, _GEN_3528, 3'h0};
+      conv_i4658_1_17_r4s1 <= {1'h0, _GEN_3528, 4'h0};
+      conv_i4658_2_17_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h18;
+      conv_i4658_3_17_r4s1 <= {_GEN_3528, 5'h0};
+      conv_i4658_4_17_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h28;
+      conv_i4658_5_17_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h30;
+      conv_i4658_6_17_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487)
+      lanes_sroa_320_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3307 ? _GEN_3714[5:3] : _GEN_3714[2:0];
+    if (_GEN_3) begin
+      tobool_i_not_not_17_r4s1 <= _GEN_3528;
+      or_r4s1__14 <= _GEN_3485 | _GEN_17 & _GEN_3449[17];
+    end
+    if (_GEN_3487) begin
+      lanes_sroa_316353_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3529
-              ? lanes_sroa_568420_0_r4
-              : {lanes_sroa_568420_0_r4[7:0], _GEN_3716[7:0]};
-    if (_GEN_3) begin
-      conv_i4658_16_r4s1 <= {2'h0, _GEN_3530, 3'h0};
-      conv_i4658_1_16_r4s1 <= {1'h0, _GEN_3530, 4'h0};
-      conv_i4658_2_16_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h18;
-      conv_i4658_3_16_r4s1 <= {_GEN_3530, 5'h0};
-      conv_i4658_4_16_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h28;
-      conv_i4658_5_16_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h30;
-      conv_i4658_6_16_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h38;
+              ? lanes_sroa_316353_0_r4
+              : {lanes_sroa_316353_0_r4[7:0], _GEN_3717[7:0]};
+      lanes_sroa_560422_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3715 & spec_select_r4s1__28)
+               ? lanes_sroa_560422_0_r4[63:32]
+               : _GEN_3503,
+             ~(_GEN_3715 & xor_r4s1__5) ? lanes_sroa_560422_0_r4[31:0] : _GEN_3503};
+      lanes_sroa_308352_0_r4 <=
+        _GEN_15
+          ? 64'h0
+          : {~(_GEN_3716 & spec_select_r4s1__4)
+               ? lanes_sroa_308352_0_r4[63:32]
+               : _GEN_3489,
+             ~(_GEN_3716 & xor_r4s1__1) ? lanes_sroa_308352_0_r4[31:0] : _GEN_3489};
     end
-    if (_GEN_3485)
-      lanes_sroa_302_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3295 ? _GEN_3718[5:3] : _GEN_3718[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_16_r4s1 <= _GEN_3530;
-      or_r4s1__16 <= _GEN_3483 | _GEN_17 & _GEN_3447[16];
+      tobool_i_not_not_31_r4s1 <= _GEN_3530;
+      or_r4s1__15 <= _GEN_3485 | _GEN_17 & _GEN_3449[31];
     end
-    if (_GEN_3485)
-      lanes_sroa_298345_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_568423_0_r4 <=
         _GEN_15
           ? 16'h0
           : ~_GEN_3531
-              ? lanes_sroa_298345_0_r4
-              : {lanes_sroa_298345_0_r4[7:0], _GEN_3719[7:0]};
+              ? lanes_sroa_568423_0_r4
+              : {lanes_sroa_568423_0_r4[7:0], _GEN_3718[7:0]};
     if (_GEN_3) begin
-      conv_i4658_31_r4s1 <= {2'h0, _GEN_3528, 3'h0};
-      conv_i4658_1_31_r4s1 <= {1'h0, _GEN_3528, 4'h0};
-      conv_i4658_2_31_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h18;
-      conv_i4658_3_31_r4s1 <= {_GEN_3528, 5'h0};
-      conv_i4658_4_31_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h28;
-      conv_i4658_5_31_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h30;
-      conv_i4658_6_31_r4s1 <= ~_GEN_3528 ? 6'h0 : 6'h38;
+      conv_i4658_16_r4s1 <= {2'h0, _GEN_3532, 3'h0};
+      conv_i4658_1_16_r4s1 <= {1'h0, _GEN_3532, 4'h0};
+      conv_i4658_2_16_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h18;
+      conv_i4658_3_16_r4s1 <= {_GEN_3532, 5'h0};
+      conv_i4658_4_16_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h28;
+      conv_i4658_5_16_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h30;
+      conv_i4658_6_16_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485) begin
-      lanes_sroa_572_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3445 ? _GEN_3721[5:3] : _GEN_3721[2:0];
-      lanes_sroa_290344_0_r4 <=
+    if (_GEN_3487)
+      lanes_sroa_302_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3297 ? _GEN_3720[5:3] : _GEN_3720[2:0];
+    if (_GEN_3) begin
+      tobool_i_not_not_16_r4s1 <= _GEN_3532;
+      or_r4s1__16 <= _GEN_3485 | _GEN_17 & _GEN_3449[16];
+    end
+    if (_GEN_3487)
+      lanes_sroa_298348_0_r4 <=
+        _GEN_15
+          ? 16'h0
+          : ~_GEN_3533
+              ? lanes_sroa_298348_0_r4
+              : {lanes_sroa_298348_0_r4[7:0], _GEN_3721[7:0]};
+    if (_GEN_3) begin
+      conv_i4658_31_r4s1 <= {2'h0, _GEN_3530, 3'h0};
+      conv_i4658_1_31_r4s1 <= {1'h0, _GEN_3530, 4'h0};
+      conv_i4658_2_31_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h18;
+      conv_i4658_3_31_r4s1 <= {_GEN_3530, 5'h0};
+      conv_i4658_4_31_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h28;
+      conv_i4658_5_31_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h30;
+      conv_i4658_6_31_r4s1 <= ~_GEN_3530 ? 6'h0 : 6'h38;
+    end
+    if (_GEN_3487) begin
+      lanes_sroa_572_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3447 ? _GEN_3723[5:3] : _GEN_3723[2:0];
+      lanes_sroa_290347_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3722 & spec_select_r4s1) ? lanes_sroa_290344_0_r4[63:32] : _GEN_3495,
-             ~(_GEN_3722 & xor_r4s1__3) ? lanes_sroa_290344_0_r4[31:0] : _GEN_3495};
+          : {~(_GEN_3724 & spec_select_r4s1) ? lanes_sroa_290347_0_r4[63:32] : _GEN_3497,
+             ~(_GEN_3724 & xor_r4s1__3) ? lanes_sroa_290347_0_r4[31:0] : _GEN_3497};
       lanes_sroa_563_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3529
+          : ~_GEN_3531
               ? lanes_sroa_563_0_r4
               : lanes_sroa_563_0_r4[3]
                   ? (lanes_sroa_563_0_r4[2]
@@ -20294,31 +20296,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_563_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_15_r4s1 <= {2'h0, _GEN_3532, 3'h0};
-      conv_i4658_1_15_r4s1 <= {1'h0, _GEN_3532, 4'h0};
-      conv_i4658_2_15_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h18;
-      conv_i4658_3_15_r4s1 <= {_GEN_3532, 5'h0};
-      conv_i4658_4_15_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h28;
-      conv_i4658_5_15_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h30;
-      conv_i4658_6_15_r4s1 <= ~_GEN_3532 ? 6'h0 : 6'h38;
+      conv_i4658_15_r4s1 <= {2'h0, _GEN_3534, 3'h0};
+      conv_i4658_1_15_r4s1 <= {1'h0, _GEN_3534, 4'h0};
+      conv_i4658_2_15_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h18;
+      conv_i4658_3_15_r4s1 <= {_GEN_3534, 5'h0};
+      conv_i4658_4_15_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h28;
+      conv_i4658_5_15_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h30;
+      conv_i4658_6_15_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_284_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3285 ? _GEN_3724[5:3] : _GEN_3724[2:0];
+    if (_GEN_3487)
+      lanes_sroa_284_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3287 ? _GEN_3726[5:3] : _GEN_3726[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_15_r4s1 <= _GEN_3532;
-      or_r4s1__17 <= _GEN_3483 | _GEN_17 & _GEN_3447[15];
+      tobool_i_not_not_15_r4s1 <= _GEN_3534;
+      or_r4s1__17 <= _GEN_3485 | _GEN_17 & _GEN_3449[15];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_280340_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_280343_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3533
-              ? lanes_sroa_280340_0_r4
-              : {lanes_sroa_280340_0_r4[7:0], _GEN_3726[7:0]};
+          : ~_GEN_3535
+              ? lanes_sroa_280343_0_r4
+              : {lanes_sroa_280343_0_r4[7:0], _GEN_3728[7:0]};
       lanes_sroa_545_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3525
+          : ~_GEN_3527
               ? lanes_sroa_545_0_r4
               : lanes_sroa_545_0_r4[3]
                   ? (lanes_sroa_545_0_r4[2]
@@ -20335,17 +20337,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_545_0_r4[1]
                           ? (lanes_sroa_545_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_545_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_272339_0_r4 <=
+      lanes_sroa_272342_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3725 & spec_select_r4s1__28)
-               ? lanes_sroa_272339_0_r4[63:32]
-               : _GEN_3501,
-             ~(_GEN_3725 & xor_r4s1__5) ? lanes_sroa_272339_0_r4[31:0] : _GEN_3501};
+          : {~(_GEN_3727 & spec_select_r4s1__28)
+               ? lanes_sroa_272342_0_r4[63:32]
+               : _GEN_3503,
+             ~(_GEN_3727 & xor_r4s1__5) ? lanes_sroa_272342_0_r4[31:0] : _GEN_3503};
       lanes_sroa_527_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3519
+          : ~_GEN_3521
               ? lanes_sroa_527_0_r4
               : lanes_sroa_527_0_r4[3]
                   ? (lanes_sroa_527_0_r4[2]
@@ -20364,31 +20366,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_527_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_14_r4s1 <= {2'h0, _GEN_3534, 3'h0};
-      conv_i4658_1_14_r4s1 <= {1'h0, _GEN_3534, 4'h0};
-      conv_i4658_2_14_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h18;
-      conv_i4658_3_14_r4s1 <= {_GEN_3534, 5'h0};
-      conv_i4658_4_14_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h28;
-      conv_i4658_5_14_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h30;
-      conv_i4658_6_14_r4s1 <= ~_GEN_3534 ? 6'h0 : 6'h38;
+      conv_i4658_14_r4s1 <= {2'h0, _GEN_3536, 3'h0};
+      conv_i4658_1_14_r4s1 <= {1'h0, _GEN_3536, 4'h0};
+      conv_i4658_2_14_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h18;
+      conv_i4658_3_14_r4s1 <= {_GEN_3536, 5'h0};
+      conv_i4658_4_14_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h28;
+      conv_i4658_5_14_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h30;
+      conv_i4658_6_14_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_266_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3275 ? _GEN_3728[5:3] : _GEN_3728[2:0];
+    if (_GEN_3487)
+      lanes_sroa_266_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3277 ? _GEN_3730[5:3] : _GEN_3730[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_14_r4s1 <= _GEN_3534;
-      or_r4s1__18 <= _GEN_3483 | _GEN_17 & _GEN_3447[14];
+      tobool_i_not_not_14_r4s1 <= _GEN_3536;
+      or_r4s1__18 <= _GEN_3485 | _GEN_17 & _GEN_3449[14];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_262335_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_262338_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3535
-              ? lanes_sroa_262335_0_r4
-              : {lanes_sroa_262335_0_r4[7:0], _GEN_3730[7:0]};
+          : ~_GEN_3537
+              ? lanes_sroa_262338_0_r4
+              : {lanes_sroa_262338_0_r4[7:0], _GEN_3732[7:0]};
       lanes_sroa_509_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3513
+          : ~_GEN_3515
               ? lanes_sroa_509_0_r4
               : lanes_sroa_509_0_r4[3]
                   ? (lanes_sroa_509_0_r4[2]
@@ -20405,17 +20407,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_509_0_r4[1]
                           ? (lanes_sroa_509_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_509_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_254334_0_r4 <=
+      lanes_sroa_254337_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3729 & spec_select_r4s1__24)
-               ? lanes_sroa_254334_0_r4[63:32]
-               : _GEN_3507,
-             ~(_GEN_3729 & xor_r4s1__6) ? lanes_sroa_254334_0_r4[31:0] : _GEN_3507};
+          : {~(_GEN_3731 & spec_select_r4s1__24)
+               ? lanes_sroa_254337_0_r4[63:32]
+               : _GEN_3509,
+             ~(_GEN_3731 & xor_r4s1__6) ? lanes_sroa_254337_0_r4[31:0] : _GEN_3509};
       lanes_sroa_491_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3503
+          : ~_GEN_3505
               ? lanes_sroa_491_0_r4
               : lanes_sroa_491_0_r4[3]
                   ? (lanes_sroa_491_0_r4[2]
@@ -20434,31 +20436,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_491_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_13_r4s1 <= {2'h0, _GEN_3536, 3'h0};
-      conv_i4658_1_13_r4s1 <= {1'h0, _GEN_3536, 4'h0};
-      conv_i4658_2_13_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h18;
-      conv_i4658_3_13_r4s1 <= {_GEN_3536, 5'h0};
-      conv_i4658_4_13_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h28;
-      conv_i4658_5_13_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h30;
-      conv_i4658_6_13_r4s1 <= ~_GEN_3536 ? 6'h0 : 6'h38;
+      conv_i4658_13_r4s1 <= {2'h0, _GEN_3538, 3'h0};
+      conv_i4658_1_13_r4s1 <= {1'h0, _GEN_3538, 4'h0};
+      conv_i4658_2_13_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h18;
+      conv_i4658_3_13_r4s1 <= {_GEN_3538, 5'h0};
+      conv_i4658_4_13_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h28;
+      conv_i4658_5_13_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h30;
+      conv_i4658_6_13_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_248_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3265 ? _GEN_3732[5:3] : _GEN_3732[2:0];
+    if (_GEN_3487)
+      lanes_sroa_248_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3267 ? _GEN_3734[5:3] : _GEN_3734[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_13_r4s1 <= _GEN_3536;
-      or_r4s1__19 <= _GEN_3483 | _GEN_17 & _GEN_3447[13];
+      tobool_i_not_not_13_r4s1 <= _GEN_3538;
+      or_r4s1__19 <= _GEN_3485 | _GEN_17 & _GEN_3449[13];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_244330_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_244333_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3537
-              ? lanes_sroa_244330_0_r4
-              : {lanes_sroa_244330_0_r4[7:0], _GEN_3734[7:0]};
+          : ~_GEN_3539
+              ? lanes_sroa_244333_0_r4
+              : {lanes_sroa_244333_0_r4[7:0], _GEN_3736[7:0]};
       lanes_sroa_473_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3493
+          : ~_GEN_3495
               ? lanes_sroa_473_0_r4
               : lanes_sroa_473_0_r4[3]
                   ? (lanes_sroa_473_0_r4[2]
@@ -20475,17 +20477,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_473_0_r4[1]
                           ? (lanes_sroa_473_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_473_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_236329_0_r4 <=
+      lanes_sroa_236332_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3733 & spec_select_r4s1__20)
-               ? lanes_sroa_236329_0_r4[63:32]
-               : _GEN_3515,
-             ~(_GEN_3733 & xor_r4s1__8) ? lanes_sroa_236329_0_r4[31:0] : _GEN_3515};
+          : {~(_GEN_3735 & spec_select_r4s1__20)
+               ? lanes_sroa_236332_0_r4[63:32]
+               : _GEN_3517,
+             ~(_GEN_3735 & xor_r4s1__8) ? lanes_sroa_236332_0_r4[31:0] : _GEN_3517};
       lanes_sroa_455_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3484
+          : ~_GEN_3486
               ? lanes_sroa_455_0_r4
               : lanes_sroa_455_0_r4[3]
                   ? (lanes_sroa_455_0_r4[2]
@@ -20504,31 +20506,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_455_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_12_r4s1 <= {2'h0, _GEN_3538, 3'h0};
-      conv_i4658_1_12_r4s1 <= {1'h0, _GEN_3538, 4'h0};
-      conv_i4658_2_12_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h18;
-      conv_i4658_3_12_r4s1 <= {_GEN_3538, 5'h0};
-      conv_i4658_4_12_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h28;
-      conv_i4658_5_12_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h30;
-      conv_i4658_6_12_r4s1 <= ~_GEN_3538 ? 6'h0 : 6'h38;
+      conv_i4658_12_r4s1 <= {2'h0, _GEN_3540, 3'h0};
+      conv_i4658_1_12_r4s1 <= {1'h0, _GEN_3540, 4'h0};
+      conv_i4658_2_12_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h18;
+      conv_i4658_3_12_r4s1 <= {_GEN_3540, 5'h0};
+      conv_i4658_4_12_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h28;
+      conv_i4658_5_12_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h30;
+      conv_i4658_6_12_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_230_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3255 ? _GEN_3736[5:3] : _GEN_3736[2:0];
+    if (_GEN_3487)
+      lanes_sroa_230_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3257 ? _GEN_3738[5:3] : _GEN_3738[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_12_r4s1 <= _GEN_3538;
-      or_r4s1__20 <= _GEN_3483 | _GEN_17 & _GEN_3447[12];
+      tobool_i_not_not_12_r4s1 <= _GEN_3540;
+      or_r4s1__20 <= _GEN_3485 | _GEN_17 & _GEN_3449[12];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_226325_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_226328_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3539
-              ? lanes_sroa_226325_0_r4
-              : {lanes_sroa_226325_0_r4[7:0], _GEN_3738[7:0]};
+          : ~_GEN_3541
+              ? lanes_sroa_226328_0_r4
+              : {lanes_sroa_226328_0_r4[7:0], _GEN_3740[7:0]};
       lanes_sroa_437_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3491
+          : ~_GEN_3493
               ? lanes_sroa_437_0_r4
               : lanes_sroa_437_0_r4[3]
                   ? (lanes_sroa_437_0_r4[2]
@@ -20545,17 +20547,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_437_0_r4[1]
                           ? (lanes_sroa_437_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_437_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_218324_0_r4 <=
+      lanes_sroa_218327_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3737 & spec_select_r4s1__16)
-               ? lanes_sroa_218324_0_r4[63:32]
-               : _GEN_3509,
-             ~(_GEN_3737 & xor_r4s1__7) ? lanes_sroa_218324_0_r4[31:0] : _GEN_3509};
+          : {~(_GEN_3739 & spec_select_r4s1__16)
+               ? lanes_sroa_218327_0_r4[63:32]
+               : _GEN_3511,
+             ~(_GEN_3739 & xor_r4s1__7) ? lanes_sroa_218327_0_r4[31:0] : _GEN_3511};
       lanes_sroa_419_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3497
+          : ~_GEN_3499
               ? lanes_sroa_419_0_r4
               : lanes_sroa_419_0_r4[3]
                   ? (lanes_sroa_419_0_r4[2]
@@ -20574,31 +20576,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_419_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_11_r4s1 <= {2'h0, _GEN_3540, 3'h0};
-      conv_i4658_1_11_r4s1 <= {1'h0, _GEN_3540, 4'h0};
-      conv_i4658_2_11_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h18;
-      conv_i4658_3_11_r4s1 <= {_GEN_3540, 5'h0};
-      conv_i4658_4_11_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h28;
-      conv_i4658_5_11_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h30;
-      conv_i4658_6_11_r4s1 <= ~_GEN_3540 ? 6'h0 : 6'h38;
+      conv_i4658_11_r4s1 <= {2'h0, _GEN_3542, 3'h0};
+      conv_i4658_1_11_r4s1 <= {1'h0, _GEN_3542, 4'h0};
+      conv_i4658_2_11_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h18;
+      conv_i4658_3_11_r4s1 <= {_GEN_3542, 5'h0};
+      conv_i4658_4_11_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h28;
+      conv_i4658_5_11_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h30;
+      conv_i4658_6_11_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_212_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3245 ? _GEN_3740[5:3] : _GEN_3740[2:0];
+    if (_GEN_3487)
+      lanes_sroa_212_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3247 ? _GEN_3742[5:3] : _GEN_3742[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_11_r4s1 <= _GEN_3540;
-      or_r4s1__21 <= _GEN_3483 | _GEN_17 & _GEN_3447[11];
+      tobool_i_not_not_11_r4s1 <= _GEN_3542;
+      or_r4s1__21 <= _GEN_3485 | _GEN_17 & _GEN_3449[11];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_208320_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_208323_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3541
-              ? lanes_sroa_208320_0_r4
-              : {lanes_sroa_208320_0_r4[7:0], _GEN_3742[7:0]};
+          : ~_GEN_3543
+              ? lanes_sroa_208323_0_r4
+              : {lanes_sroa_208323_0_r4[7:0], _GEN_3744[7:0]};
       lanes_sroa_401_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3505
+          : ~_GEN_3507
               ? lanes_sroa_401_0_r4
               : lanes_sroa_401_0_r4[3]
                   ? (lanes_sroa_401_0_r4[2]
@@ -20615,17 +20617,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_401_0_r4[1]
                           ? (lanes_sroa_401_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_401_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_200319_0_r4 <=
+      lanes_sroa_200322_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3741 & spec_select_r4s1__12)
-               ? lanes_sroa_200319_0_r4[63:32]
-               : _GEN_3499,
-             ~(_GEN_3741 & xor_r4s1__4) ? lanes_sroa_200319_0_r4[31:0] : _GEN_3499};
+          : {~(_GEN_3743 & spec_select_r4s1__12)
+               ? lanes_sroa_200322_0_r4[63:32]
+               : _GEN_3501,
+             ~(_GEN_3743 & xor_r4s1__4) ? lanes_sroa_200322_0_r4[31:0] : _GEN_3501};
       lanes_sroa_383_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3511
+          : ~_GEN_3513
               ? lanes_sroa_383_0_r4
               : lanes_sroa_383_0_r4[3]
                   ? (lanes_sroa_383_0_r4[2]
@@ -20644,31 +20646,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_383_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_10_r4s1 <= {2'h0, _GEN_3542, 3'h0};
-      conv_i4658_1_10_r4s1 <= {1'h0, _GEN_3542, 4'h0};
-      conv_i4658_2_10_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h18;
-      conv_i4658_3_10_r4s1 <= {_GEN_3542, 5'h0};
-      conv_i4658_4_10_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h28;
-      conv_i4658_5_10_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h30;
-      conv_i4658_6_10_r4s1 <= ~_GEN_3542 ? 6'h0 : 6'h38;
+      conv_i4658_10_r4s1 <= {2'h0, _GEN_3544, 3'h0};
+      conv_i4658_1_10_r4s1 <= {1'h0, _GEN_3544, 4'h0};
+      conv_i4658_2_10_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h18;
+      conv_i4658_3_10_r4s1 <= {_GEN_3544, 5'h0};
+      conv_i4658_4_10_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h28;
+      conv_i4658_5_10_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h30;
+      conv_i4658_6_10_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_194_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3235 ? _GEN_3744[5:3] : _GEN_3744[2:0];
+    if (_GEN_3487)
+      lanes_sroa_194_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3237 ? _GEN_3746[5:3] : _GEN_3746[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_10_r4s1 <= _GEN_3542;
-      or_r4s1__22 <= _GEN_3483 | _GEN_17 & _GEN_3447[10];
+      tobool_i_not_not_10_r4s1 <= _GEN_3544;
+      or_r4s1__22 <= _GEN_3485 | _GEN_17 & _GEN_3449[10];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_190315_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_190318_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3543
-              ? lanes_sroa_190315_0_r4
-              : {lanes_sroa_190315_0_r4[7:0], _GEN_3746[7:0]};
+          : ~_GEN_3545
+              ? lanes_sroa_190318_0_r4
+              : {lanes_sroa_190318_0_r4[7:0], _GEN_3748[7:0]};
       lanes_sroa_365_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3517
+          : ~_GEN_3519
               ? lanes_sroa_365_0_r4
               : lanes_sroa_365_0_r4[3]
                   ? (lanes_sroa_365_0_r4[2]
@@ -20685,17 +20687,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_365_0_r4[1]
                           ? (lanes_sroa_365_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_365_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_182314_0_r4 <=
+      lanes_sroa_182317_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3745 & spec_select_r4s1__8)
-               ? lanes_sroa_182314_0_r4[63:32]
-               : _GEN_3489,
-             ~(_GEN_3745 & xor_r4s1__2) ? lanes_sroa_182314_0_r4[31:0] : _GEN_3489};
+          : {~(_GEN_3747 & spec_select_r4s1__8)
+               ? lanes_sroa_182317_0_r4[63:32]
+               : _GEN_3491,
+             ~(_GEN_3747 & xor_r4s1__2) ? lanes_sroa_182317_0_r4[31:0] : _GEN_3491};
       lanes_sroa_347_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3521
+          : ~_GEN_3523
               ? lanes_sroa_347_0_r4
               : lanes_sroa_347_0_r4[3]
                   ? (lanes_sroa_347_0_r4[2]
@@ -20714,31 +20716,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_347_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_9_r4s1 <= {2'h0, _GEN_3544, 3'h0};
-      conv_i4658_1_9_r4s1 <= {1'h0, _GEN_3544, 4'h0};
-      conv_i4658_2_9_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h18;
-      conv_i4658_3_9_r4s1 <= {_GEN_3544, 5'h0};
-      conv_i4658_4_9_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h28;
-      conv_i4658_5_9_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h30;
-      conv_i4658_6_9_r4s1 <= ~_GEN_3544 ? 6'h0 : 6'h38;
+      conv_i4658_9_r4s1 <= {2'h0, _GEN_3546, 3'h0};
+      conv_i4658_1_9_r4s1 <= {1'h0, _GEN_3546, 4'h0};
+      conv_i4658_2_9_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h18;
+      conv_i4658_3_9_r4s1 <= {_GEN_3546, 5'h0};
+      conv_i4658_4_9_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h28;
+      conv_i4658_5_9_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h30;
+      conv_i4658_6_9_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_176_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3225 ? _GEN_3748[5:3] : _GEN_3748[2:0];
+    if (_GEN_3487)
+      lanes_sroa_176_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3227 ? _GEN_3750[5:3] : _GEN_3750[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_9_r4s1 <= _GEN_3544;
-      or_r4s1__23 <= _GEN_3483 | _GEN_17 & _GEN_3447[9];
+      tobool_i_not_not_9_r4s1 <= _GEN_3546;
+      or_r4s1__23 <= _GEN_3485 | _GEN_17 & _GEN_3449[9];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_172310_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_172313_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3545
-              ? lanes_sroa_172310_0_r4
-              : {lanes_sroa_172310_0_r4[7:0], _GEN_3750[7:0]};
+          : ~_GEN_3547
+              ? lanes_sroa_172313_0_r4
+              : {lanes_sroa_172313_0_r4[7:0], _GEN_3752[7:0]};
       lanes_sroa_329_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3523
+          : ~_GEN_3525
               ? lanes_sroa_329_0_r4
               : lanes_sroa_329_0_r4[3]
                   ? (lanes_sroa_329_0_r4[2]
@@ -20755,17 +20757,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_329_0_r4[1]
                           ? (lanes_sroa_329_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_329_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_164309_0_r4 <=
+      lanes_sroa_164312_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3749 & spec_select_r4s1__4)
-               ? lanes_sroa_164309_0_r4[63:32]
-               : _GEN_3487,
-             ~(_GEN_3749 & xor_r4s1__1) ? lanes_sroa_164309_0_r4[31:0] : _GEN_3487};
+          : {~(_GEN_3751 & spec_select_r4s1__4)
+               ? lanes_sroa_164312_0_r4[63:32]
+               : _GEN_3489,
+             ~(_GEN_3751 & xor_r4s1__1) ? lanes_sroa_164312_0_r4[31:0] : _GEN_3489};
       lanes_sroa_311_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3527
+          : ~_GEN_3529
               ? lanes_sroa_311_0_r4
               : lanes_sroa_311_0_r4[3]
                   ? (lanes_sroa_311_0_r4[2]
@@ -20784,31 +20786,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_311_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_8_r4s1 <= {2'h0, _GEN_3546, 3'h0};
-      conv_i4658_1_8_r4s1 <= {1'h0, _GEN_3546, 4'h0};
-      conv_i4658_2_8_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h18;
-      conv_i4658_3_8_r4s1 <= {_GEN_3546, 5'h0};
-      conv_i4658_4_8_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h28;
-      conv_i4658_5_8_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h30;
-      conv_i4658_6_8_r4s1 <= ~_GEN_3546 ? 6'h0 : 6'h38;
+      conv_i4658_8_r4s1 <= {2'h0, _GEN_3548, 3'h0};
+      conv_i4658_1_8_r4s1 <= {1'h0, _GEN_3548, 4'h0};
+      conv_i4658_2_8_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h18;
+      conv_i4658_3_8_r4s1 <= {_GEN_3548, 5'h0};
+      conv_i4658_4_8_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h28;
+      conv_i4658_5_8_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h30;
+      conv_i4658_6_8_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_158_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3215 ? _GEN_3752[5:3] : _GEN_3752[2:0];
+    if (_GEN_3487)
+      lanes_sroa_158_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3217 ? _GEN_3754[5:3] : _GEN_3754[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_8_r4s1 <= _GEN_3546;
-      or_r4s1__24 <= _GEN_3483 | _GEN_17 & _GEN_3447[8];
+      tobool_i_not_not_8_r4s1 <= _GEN_3548;
+      or_r4s1__24 <= _GEN_3485 | _GEN_17 & _GEN_3449[8];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_154305_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_154308_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3547
-              ? lanes_sroa_154305_0_r4
-              : {lanes_sroa_154305_0_r4[7:0], _GEN_3754[7:0]};
+          : ~_GEN_3549
+              ? lanes_sroa_154308_0_r4
+              : {lanes_sroa_154308_0_r4[7:0], _GEN_3756[7:0]};
       lanes_sroa_293_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3531
+          : ~_GEN_3533
               ? lanes_sroa_293_0_r4
               : lanes_sroa_293_0_r4[3]
                   ? (lanes_sroa_293_0_r4[2]
@@ -20825,15 +20827,15 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_293_0_r4[1]
                           ? (lanes_sroa_293_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_293_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_146304_0_r4 <=
+      lanes_sroa_146307_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3753 & spec_select_r4s1) ? lanes_sroa_146304_0_r4[63:32] : _GEN_3495,
-             ~(_GEN_3753 & xor_r4s1__3) ? lanes_sroa_146304_0_r4[31:0] : _GEN_3495};
+          : {~(_GEN_3755 & spec_select_r4s1) ? lanes_sroa_146307_0_r4[63:32] : _GEN_3497,
+             ~(_GEN_3755 & xor_r4s1__3) ? lanes_sroa_146307_0_r4[31:0] : _GEN_3497};
       lanes_sroa_275_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3533
+          : ~_GEN_3535
               ? lanes_sroa_275_0_r4
               : lanes_sroa_275_0_r4[3]
                   ? (lanes_sroa_275_0_r4[2]
@@ -20852,31 +20854,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_275_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_7_r4s1 <= {2'h0, _GEN_3548, 3'h0};
-      conv_i4658_1_7_r4s1 <= {1'h0, _GEN_3548, 4'h0};
-      conv_i4658_2_7_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h18;
-      conv_i4658_3_7_r4s1 <= {_GEN_3548, 5'h0};
-      conv_i4658_4_7_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h28;
-      conv_i4658_5_7_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h30;
-      conv_i4658_6_7_r4s1 <= ~_GEN_3548 ? 6'h0 : 6'h38;
+      conv_i4658_7_r4s1 <= {2'h0, _GEN_3550, 3'h0};
+      conv_i4658_1_7_r4s1 <= {1'h0, _GEN_3550, 4'h0};
+      conv_i4658_2_7_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h18;
+      conv_i4658_3_7_r4s1 <= {_GEN_3550, 5'h0};
+      conv_i4658_4_7_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h28;
+      conv_i4658_5_7_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h30;
+      conv_i4658_6_7_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_140_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3205 ? _GEN_3756[5:3] : _GEN_3756[2:0];
+    if (_GEN_3487)
+      lanes_sroa_140_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3207 ? _GEN_3758[5:3] : _GEN_3758[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_7_r4s1 <= _GEN_3548;
-      or_r4s1__25 <= _GEN_3483 | _GEN_17 & _GEN_3447[7];
+      tobool_i_not_not_7_r4s1 <= _GEN_3550;
+      or_r4s1__25 <= _GEN_3485 | _GEN_17 & _GEN_3449[7];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_136300_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_136303_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3549
-              ? lanes_sroa_136300_0_r4
-              : {lanes_sroa_136300_0_r4[7:0], _GEN_3758[7:0]};
+          : ~_GEN_3551
+              ? lanes_sroa_136303_0_r4
+              : {lanes_sroa_136303_0_r4[7:0], _GEN_3760[7:0]};
       lanes_sroa_257_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3535
+          : ~_GEN_3537
               ? lanes_sroa_257_0_r4
               : lanes_sroa_257_0_r4[3]
                   ? (lanes_sroa_257_0_r4[2]
@@ -20893,17 +20895,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_257_0_r4[1]
                           ? (lanes_sroa_257_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_257_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_128299_0_r4 <=
+      lanes_sroa_128302_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3757 & spec_select_r4s1__28)
-               ? lanes_sroa_128299_0_r4[63:32]
-               : _GEN_3501,
-             ~(_GEN_3757 & xor_r4s1__5) ? lanes_sroa_128299_0_r4[31:0] : _GEN_3501};
+          : {~(_GEN_3759 & spec_select_r4s1__28)
+               ? lanes_sroa_128302_0_r4[63:32]
+               : _GEN_3503,
+             ~(_GEN_3759 & xor_r4s1__5) ? lanes_sroa_128302_0_r4[31:0] : _GEN_3503};
       lanes_sroa_239_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3537
+          : ~_GEN_3539
               ? lanes_sroa_239_0_r4
               : lanes_sroa_239_0_r4[3]
                   ? (lanes_sroa_239_0_r4[2]
@@ -20922,31 +20924,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_239_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_6257_r4s1 <= {2'h0, _GEN_3550, 3'h0};
-      conv_i4658_1_6_r4s1 <= {1'h0, _GEN_3550, 4'h0};
-      conv_i4658_2_6_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h18;
-      conv_i4658_3_6_r4s1 <= {_GEN_3550, 5'h0};
-      conv_i4658_4_6_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h28;
-      conv_i4658_5_6_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h30;
-      conv_i4658_6_6_r4s1 <= ~_GEN_3550 ? 6'h0 : 6'h38;
+      conv_i4658_6259_r4s1 <= {2'h0, _GEN_3552, 3'h0};
+      conv_i4658_1_6_r4s1 <= {1'h0, _GEN_3552, 4'h0};
+      conv_i4658_2_6_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h18;
+      conv_i4658_3_6_r4s1 <= {_GEN_3552, 5'h0};
+      conv_i4658_4_6_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h28;
+      conv_i4658_5_6_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h30;
+      conv_i4658_6_6_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_122_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3195 ? _GEN_3760[5:3] : _GEN_3760[2:0];
+    if (_GEN_3487)
+      lanes_sroa_122_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3197 ? _GEN_3762[5:3] : _GEN_3762[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_6_r4s1 <= _GEN_3550;
-      or_r4s1__26 <= _GEN_3483 | _GEN_17 & _GEN_3447[6];
+      tobool_i_not_not_6_r4s1 <= _GEN_3552;
+      or_r4s1__26 <= _GEN_3485 | _GEN_17 & _GEN_3449[6];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_118295_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_118298_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3551
-              ? lanes_sroa_118295_0_r4
-              : {lanes_sroa_118295_0_r4[7:0], _GEN_3762[7:0]};
+          : ~_GEN_3553
+              ? lanes_sroa_118298_0_r4
+              : {lanes_sroa_118298_0_r4[7:0], _GEN_3764[7:0]};
       lanes_sroa_221_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3539
+          : ~_GEN_3541
               ? lanes_sroa_221_0_r4
               : lanes_sroa_221_0_r4[3]
                   ? (lanes_sroa_221_0_r4[2]
@@ -20963,17 +20965,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_221_0_r4[1]
                           ? (lanes_sroa_221_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_221_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_110294_0_r4 <=
+      lanes_sroa_110297_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3761 & spec_select_r4s1__24)
-               ? lanes_sroa_110294_0_r4[63:32]
-               : _GEN_3507,
-             ~(_GEN_3761 & xor_r4s1__6) ? lanes_sroa_110294_0_r4[31:0] : _GEN_3507};
+          : {~(_GEN_3763 & spec_select_r4s1__24)
+               ? lanes_sroa_110297_0_r4[63:32]
+               : _GEN_3509,
+             ~(_GEN_3763 & xor_r4s1__6) ? lanes_sroa_110297_0_r4[31:0] : _GEN_3509};
       lanes_sroa_203_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3541
+          : ~_GEN_3543
               ? lanes_sroa_203_0_r4
               : lanes_sroa_203_0_r4[3]
                   ? (lanes_sroa_203_0_r4[2]
@@ -20992,31 +20994,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_203_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_5252_r4s1 <= {2'h0, _GEN_3552, 3'h0};
-      conv_i4658_1_5_r4s1 <= {1'h0, _GEN_3552, 4'h0};
-      conv_i4658_2_5_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h18;
-      conv_i4658_3_5_r4s1 <= {_GEN_3552, 5'h0};
-      conv_i4658_4_5_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h28;
-      conv_i4658_5_5_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h30;
-      conv_i4658_6_5_r4s1 <= ~_GEN_3552 ? 6'h0 : 6'h38;
+      conv_i4658_5254_r4s1 <= {2'h0, _GEN_3554, 3'h0};
+      conv_i4658_1_5_r4s1 <= {1'h0, _GEN_3554, 4'h0};
+      conv_i4658_2_5_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h18;
+      conv_i4658_3_5_r4s1 <= {_GEN_3554, 5'h0};
+      conv_i4658_4_5_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h28;
+      conv_i4658_5_5_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h30;
+      conv_i4658_6_5_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_104_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3185 ? _GEN_3764[5:3] : _GEN_3764[2:0];
+    if (_GEN_3487)
+      lanes_sroa_104_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3187 ? _GEN_3766[5:3] : _GEN_3766[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_5_r4s1 <= _GEN_3552;
-      or_r4s1__27 <= _GEN_3483 | _GEN_17 & _GEN_3447[5];
+      tobool_i_not_not_5_r4s1 <= _GEN_3554;
+      or_r4s1__27 <= _GEN_3485 | _GEN_17 & _GEN_3449[5];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_100290_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_100293_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3553
-              ? lanes_sroa_100290_0_r4
-              : {lanes_sroa_100290_0_r4[7:0], _GEN_3766[7:0]};
+          : ~_GEN_3555
+              ? lanes_sroa_100293_0_r4
+              : {lanes_sroa_100293_0_r4[7:0], _GEN_3768[7:0]};
       lanes_sroa_185_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3543
+          : ~_GEN_3545
               ? lanes_sroa_185_0_r4
               : lanes_sroa_185_0_r4[3]
                   ? (lanes_sroa_185_0_r4[2]
@@ -21033,17 +21035,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_185_0_r4[1]
                           ? (lanes_sroa_185_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_185_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_92289_0_r4 <=
+      lanes_sroa_92292_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3765 & spec_select_r4s1__20)
-               ? lanes_sroa_92289_0_r4[63:32]
-               : _GEN_3515,
-             ~(_GEN_3765 & xor_r4s1__8) ? lanes_sroa_92289_0_r4[31:0] : _GEN_3515};
+          : {~(_GEN_3767 & spec_select_r4s1__20)
+               ? lanes_sroa_92292_0_r4[63:32]
+               : _GEN_3517,
+             ~(_GEN_3767 & xor_r4s1__8) ? lanes_sroa_92292_0_r4[31:0] : _GEN_3517};
       lanes_sroa_167_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3545
+          : ~_GEN_3547
               ? lanes_sroa_167_0_r4
               : lanes_sroa_167_0_r4[3]
                   ? (lanes_sroa_167_0_r4[2]
@@ -21062,31 +21064,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_167_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_4247_r4s1 <= {2'h0, _GEN_3554, 3'h0};
-      conv_i4658_1_4_r4s1 <= {1'h0, _GEN_3554, 4'h0};
-      conv_i4658_2_4_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h18;
-      conv_i4658_3_4_r4s1 <= {_GEN_3554, 5'h0};
-      conv_i4658_4_4_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h28;
-      conv_i4658_5_4_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h30;
-      conv_i4658_6_4_r4s1 <= ~_GEN_3554 ? 6'h0 : 6'h38;
+      conv_i4658_4249_r4s1 <= {2'h0, _GEN_3556, 3'h0};
+      conv_i4658_1_4_r4s1 <= {1'h0, _GEN_3556, 4'h0};
+      conv_i4658_2_4_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h18;
+      conv_i4658_3_4_r4s1 <= {_GEN_3556, 5'h0};
+      conv_i4658_4_4_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h28;
+      conv_i4658_5_4_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h30;
+      conv_i4658_6_4_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_86_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3175 ? _GEN_3768[5:3] : _GEN_3768[2:0];
+    if (_GEN_3487)
+      lanes_sroa_86_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3177 ? _GEN_3770[5:3] : _GEN_3770[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_4_r4s1 <= _GEN_3554;
-      or_r4s1__28 <= _GEN_3483 | _GEN_17 & _GEN_3447[4];
+      tobool_i_not_not_4_r4s1 <= _GEN_3556;
+      or_r4s1__28 <= _GEN_3485 | _GEN_17 & _GEN_3449[4];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_82285_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_82288_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3555
-              ? lanes_sroa_82285_0_r4
-              : {lanes_sroa_82285_0_r4[7:0], _GEN_3770[7:0]};
+          : ~_GEN_3557
+              ? lanes_sroa_82288_0_r4
+              : {lanes_sroa_82288_0_r4[7:0], _GEN_3772[7:0]};
       lanes_sroa_149_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3547
+          : ~_GEN_3549
               ? lanes_sroa_149_0_r4
               : lanes_sroa_149_0_r4[3]
                   ? (lanes_sroa_149_0_r4[2]
@@ -21103,17 +21105,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_149_0_r4[1]
                           ? (lanes_sroa_149_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_149_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_74284_0_r4 <=
+      lanes_sroa_74287_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3769 & spec_select_r4s1__16)
-               ? lanes_sroa_74284_0_r4[63:32]
-               : _GEN_3509,
-             ~(_GEN_3769 & xor_r4s1__7) ? lanes_sroa_74284_0_r4[31:0] : _GEN_3509};
+          : {~(_GEN_3771 & spec_select_r4s1__16)
+               ? lanes_sroa_74287_0_r4[63:32]
+               : _GEN_3511,
+             ~(_GEN_3771 & xor_r4s1__7) ? lanes_sroa_74287_0_r4[31:0] : _GEN_3511};
       lanes_sroa_131_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3549
+          : ~_GEN_3551
               ? lanes_sroa_131_0_r4
               : lanes_sroa_131_0_r4[3]
                   ? (lanes_sroa_131_0_r4[2]
@@ -21132,31 +21134,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_131_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_3242_r4s1 <= {2'h0, _GEN_3556, 3'h0};
-      conv_i4658_1_3_r4s1 <= {1'h0, _GEN_3556, 4'h0};
-      conv_i4658_2_3_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h18;
-      conv_i4658_3_3_r4s1 <= {_GEN_3556, 5'h0};
-      conv_i4658_4_3_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h28;
-      conv_i4658_5_3_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h30;
-      conv_i4658_6_3_r4s1 <= ~_GEN_3556 ? 6'h0 : 6'h38;
+      conv_i4658_3244_r4s1 <= {2'h0, _GEN_3558, 3'h0};
+      conv_i4658_1_3_r4s1 <= {1'h0, _GEN_3558, 4'h0};
+      conv_i4658_2_3_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h18;
+      conv_i4658_3_3_r4s1 <= {_GEN_3558, 5'h0};
+      conv_i4658_4_3_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h28;
+      conv_i4658_5_3_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h30;
+      conv_i4658_6_3_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_68_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3165 ? _GEN_3772[5:3] : _GEN_3772[2:0];
+    if (_GEN_3487)
+      lanes_sroa_68_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3167 ? _GEN_3774[5:3] : _GEN_3774[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_3_r4s1 <= _GEN_3556;
-      or_r4s1__29 <= _GEN_3483 | _GEN_17 & _GEN_3447[3];
+      tobool_i_not_not_3_r4s1 <= _GEN_3558;
+      or_r4s1__29 <= _GEN_3485 | _GEN_17 & _GEN_3449[3];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_64280_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_64283_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3557
-              ? lanes_sroa_64280_0_r4
-              : {lanes_sroa_64280_0_r4[7:0], _GEN_3774[7:0]};
+          : ~_GEN_3559
+              ? lanes_sroa_64283_0_r4
+              : {lanes_sroa_64283_0_r4[7:0], _GEN_3776[7:0]};
       lanes_sroa_113_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3551
+          : ~_GEN_3553
               ? lanes_sroa_113_0_r4
               : lanes_sroa_113_0_r4[3]
                   ? (lanes_sroa_113_0_r4[2]
@@ -21173,17 +21175,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_113_0_r4[1]
                           ? (lanes_sroa_113_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_113_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_56279_0_r4 <=
+      lanes_sroa_56282_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3773 & spec_select_r4s1__12)
-               ? lanes_sroa_56279_0_r4[63:32]
-               : _GEN_3499,
-             ~(_GEN_3773 & xor_r4s1__4) ? lanes_sroa_56279_0_r4[31:0] : _GEN_3499};
+          : {~(_GEN_3775 & spec_select_r4s1__12)
+               ? lanes_sroa_56282_0_r4[63:32]
+               : _GEN_3501,
+             ~(_GEN_3775 & xor_r4s1__4) ? lanes_sroa_56282_0_r4[31:0] : _GEN_3501};
       lanes_sroa_95_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3553
+          : ~_GEN_3555
               ? lanes_sroa_95_0_r4
               : lanes_sroa_95_0_r4[3]
                   ? (lanes_sroa_95_0_r4[2]
@@ -21202,31 +21204,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_95_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_2232_r4s1 <= {2'h0, _GEN_3558, 3'h0};
-      conv_i4658_1_2_r4s1 <= {1'h0, _GEN_3558, 4'h0};
-      conv_i4658_2_2_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h18;
-      conv_i4658_3_2_r4s1 <= {_GEN_3558, 5'h0};
-      conv_i4658_4_2_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h28;
-      conv_i4658_5_2_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h30;
-      conv_i4658_6_2_r4s1 <= ~_GEN_3558 ? 6'h0 : 6'h38;
+      conv_i4658_2234_r4s1 <= {2'h0, _GEN_3560, 3'h0};
+      conv_i4658_1_2_r4s1 <= {1'h0, _GEN_3560, 4'h0};
+      conv_i4658_2_2_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h18;
+      conv_i4658_3_2_r4s1 <= {_GEN_3560, 5'h0};
+      conv_i4658_4_2_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h28;
+      conv_i4658_5_2_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h30;
+      conv_i4658_6_2_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_50_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3155 ? _GEN_3776[5:3] : _GEN_3776[2:0];
+    if (_GEN_3487)
+      lanes_sroa_50_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3157 ? _GEN_3778[5:3] : _GEN_3778[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_2_r4s1 <= _GEN_3558;
-      or_r4s1__30 <= _GEN_3483 | _GEN_17 & _GEN_3447[2];
+      tobool_i_not_not_2_r4s1 <= _GEN_3560;
+      or_r4s1__30 <= _GEN_3485 | _GEN_17 & _GEN_3449[2];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_46275_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_46278_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3559
-              ? lanes_sroa_46275_0_r4
-              : {lanes_sroa_46275_0_r4[7:0], _GEN_3778[7:0]};
+          : ~_GEN_3561
+              ? lanes_sroa_46278_0_r4
+              : {lanes_sroa_46278_0_r4[7:0], _GEN_3780[7:0]};
       lanes_sroa_77_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3555
+          : ~_GEN_3557
               ? lanes_sroa_77_0_r4
               : lanes_sroa_77_0_r4[3]
                   ? (lanes_sroa_77_0_r4[2]
@@ -21243,17 +21245,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_77_0_r4[1]
                           ? (lanes_sroa_77_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_77_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_38274_0_r4 <=
+      lanes_sroa_38277_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3777 & spec_select_r4s1__8)
-               ? lanes_sroa_38274_0_r4[63:32]
-               : _GEN_3489,
-             ~(_GEN_3777 & xor_r4s1__2) ? lanes_sroa_38274_0_r4[31:0] : _GEN_3489};
+          : {~(_GEN_3779 & spec_select_r4s1__8)
+               ? lanes_sroa_38277_0_r4[63:32]
+               : _GEN_3491,
+             ~(_GEN_3779 & xor_r4s1__2) ? lanes_sroa_38277_0_r4[31:0] : _GEN_3491};
       lanes_sroa_59_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3557
+          : ~_GEN_3559
               ? lanes_sroa_59_0_r4
               : lanes_sroa_59_0_r4[3]
                   ? (lanes_sroa_59_0_r4[2]
@@ -21272,31 +21274,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_59_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_1218_r4s1 <= {2'h0, _GEN_3560, 3'h0};
-      conv_i4658_1_1_r4s1 <= {1'h0, _GEN_3560, 4'h0};
-      conv_i4658_2_1_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h18;
-      conv_i4658_3_1_r4s1 <= {_GEN_3560, 5'h0};
-      conv_i4658_4_1_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h28;
-      conv_i4658_5_1_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h30;
-      conv_i4658_6_1_r4s1 <= ~_GEN_3560 ? 6'h0 : 6'h38;
+      conv_i4658_1220_r4s1 <= {2'h0, _GEN_3562, 3'h0};
+      conv_i4658_1_1_r4s1 <= {1'h0, _GEN_3562, 4'h0};
+      conv_i4658_2_1_r4s1 <= ~_GEN_3562 ? 6'h0 : 6'h18;
+      conv_i4658_3_1_r4s1 <= {_GEN_3562, 5'h0};
+      conv_i4658_4_1_r4s1 <= ~_GEN_3562 ? 6'h0 : 6'h28;
+      conv_i4658_5_1_r4s1 <= ~_GEN_3562 ? 6'h0 : 6'h30;
+      conv_i4658_6_1_r4s1 <= ~_GEN_3562 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_32_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3145 ? _GEN_3780[5:3] : _GEN_3780[2:0];
+    if (_GEN_3487)
+      lanes_sroa_32_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3147 ? _GEN_3782[5:3] : _GEN_3782[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_1_r4s1 <= _GEN_3560;
-      or_r4s1__31 <= _GEN_3483 | _GEN_17 & _GEN_3447[1];
+      tobool_i_not_not_1_r4s1 <= _GEN_3562;
+      or_r4s1__31 <= _GEN_3485 | _GEN_17 & _GEN_3449[1];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_28270_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_28273_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3781
-              ? lanes_sroa_28270_0_r4
-              : {lanes_sroa_28270_0_r4[7:0], _GEN_3005[7:0]};
+          : ~_GEN_3783
+              ? lanes_sroa_28273_0_r4
+              : {lanes_sroa_28273_0_r4[7:0], _GEN_3007[7:0]};
       lanes_sroa_41_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3559
+          : ~_GEN_3561
               ? lanes_sroa_41_0_r4
               : lanes_sroa_41_0_r4[3]
                   ? (lanes_sroa_41_0_r4[2]
@@ -21313,17 +21315,17 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                       : lanes_sroa_41_0_r4[1]
                           ? (lanes_sroa_41_0_r4[0] ? 4'h4 : 4'h3)
                           : lanes_sroa_41_0_r4[0] ? 4'h2 : 4'h1;
-      lanes_sroa_20269_0_r4 <=
+      lanes_sroa_20272_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3782 & spec_select_r4s1__4)
-               ? lanes_sroa_20269_0_r4[63:32]
-               : _GEN_3487,
-             ~(_GEN_3782 & xor_r4s1__1) ? lanes_sroa_20269_0_r4[31:0] : _GEN_3487};
+          : {~(_GEN_3784 & spec_select_r4s1__4)
+               ? lanes_sroa_20272_0_r4[63:32]
+               : _GEN_3489,
+             ~(_GEN_3784 & xor_r4s1__1) ? lanes_sroa_20272_0_r4[31:0] : _GEN_3489};
       lanes_sroa_23_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3781
+          : ~_GEN_3783
               ? lanes_sroa_23_0_r4
               : lanes_sroa_23_0_r4[3]
                   ? (lanes_sroa_23_0_r4[2]
@@ -21342,31 +21344,31 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
                           : lanes_sroa_23_0_r4[0] ? 4'h2 : 4'h1;
     end
     if (_GEN_3) begin
-      conv_i4658_r4s1 <= {2'h0, _GEN_3561, 3'h0};
-      conv_i4658_1_r4s1 <= {1'h0, _GEN_3561, 4'h0};
-      conv_i4658_2_r4s1 <= ~_GEN_3561 ? 6'h0 : 6'h18;
-      conv_i4658_3_r4s1 <= {_GEN_3561, 5'h0};
-      conv_i4658_4_r4s1 <= ~_GEN_3561 ? 6'h0 : 6'h28;
-      conv_i4658_5_r4s1 <= ~_GEN_3561 ? 6'h0 : 6'h30;
-      conv_i4658_6_r4s1 <= ~_GEN_3561 ? 6'h0 : 6'h38;
+      conv_i4658_r4s1 <= {2'h0, _GEN_3563, 3'h0};
+      conv_i4658_1_r4s1 <= {1'h0, _GEN_3563, 4'h0};
+      conv_i4658_2_r4s1 <= ~_GEN_3563 ? 6'h0 : 6'h18;
+      conv_i4658_3_r4s1 <= {_GEN_3563, 5'h0};
+      conv_i4658_4_r4s1 <= ~_GEN_3563 ? 6'h0 : 6'h28;
+      conv_i4658_5_r4s1 <= ~_GEN_3563 ? 6'h0 : 6'h30;
+      conv_i4658_6_r4s1 <= ~_GEN_3563 ? 6'h0 : 6'h38;
     end
-    if (_GEN_3485)
-      lanes_sroa_14_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3135 ? _GEN_3784[5:3] : _GEN_3784[2:0];
+    if (_GEN_3487)
+      lanes_sroa_14_0_r4 <= _GEN_15 ? 3'h0 : _GEN_3137 ? _GEN_3786[5:3] : _GEN_3786[2:0];
     if (_GEN_3) begin
-      tobool_i_not_not_r4s1 <= _GEN_3561;
-      or_r4s1__32 <= _GEN_3483 | _GEN_17 & _GEN_3447[0];
+      tobool_i_not_not_r4s1 <= _GEN_3563;
+      or_r4s1__32 <= _GEN_3485 | _GEN_17 & _GEN_3449[0];
     end
-    if (_GEN_3485) begin
-      lanes_sroa_10265_0_r4 <=
+    if (_GEN_3487) begin
+      lanes_sroa_10268_0_r4 <=
         _GEN_15
           ? 16'h0
-          : ~_GEN_3785
-              ? lanes_sroa_10265_0_r4
-              : {lanes_sroa_10265_0_r4[7:0], _GEN_3098[7:0]};
+          : ~_GEN_3787
+              ? lanes_sroa_10268_0_r4
+              : {lanes_sroa_10268_0_r4[7:0], _GEN_3100[7:0]};
       lanes_sroa_5_0_r4 <=
         _GEN_15
           ? 4'h0
-          : ~_GEN_3785
+          : ~_GEN_3787
               ? lanes_sroa_5_0_r4
               : lanes_sroa_5_0_r4[3]
                   ? (lanes_sroa_5_0_r4[2]
@@ -21386,34 +21388,34 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       lanes_sroa_0_0_r4 <=
         _GEN_15
           ? 64'h0
-          : {~(_GEN_3786 & spec_select_r4s1) ? lanes_sroa_0_0_r4[63:32] : _GEN_3495,
-             ~(_GEN_3786 & xor_r4s1__3) ? lanes_sroa_0_0_r4[31:0] : _GEN_3495};
+          : {~(_GEN_3788 & spec_select_r4s1) ? lanes_sroa_0_0_r4[63:32] : _GEN_3497,
+             ~(_GEN_3788 & xor_r4s1__3) ? lanes_sroa_0_0_r4[31:0] : _GEN_3497};
     end
     if (_GEN_15 | _GEN_3)
-      step_sroa_0_0126_r4 <= _GEN_15 ? 11'h0 : _GEN_141;
+      step_sroa_0_0127_r4 <= _GEN_15 ? 10'h0 : _GEN_141;
     if (_GEN_15 | _GEN_1)
-      misfit_0125_r4 <= _GEN_15 ? hold_known_sroa_6_0 : _GEN_3481;
+      misfit_0126_r4 <= _GEN_15 ? hold_known_sroa_6_0 : _GEN_3483;
     if (_GEN_146)
       misfit_0_lcssa_r5 <= _GEN_142 ? hold_or40 : _GEN_14 & hold_known_sroa_6_0;
-    if (_GEN_3099 & loadedv_i2_i72397_r1[1:0] == 2'h0)
-      last_rows_word0 <= _GEN_3100;
-    if (_GEN_3099 & loadedv_i2_i72397_r1[1:0] == 2'h1)
-      last_rows_word1 <= _GEN_3100;
-    if (_GEN_3099 & loadedv_i2_i72397_r1[1:0] == 2'h2)
-      last_rows_word2 <= _GEN_3100;
-    if (_GEN_3099 & (&(loadedv_i2_i72397_r1[1:0])))
-      last_rows_word3 <= _GEN_3100;
-    if (_GEN_2 & step_sroa_0_0126_r4s1[1:0] == 2'h0)
-      moved_word0 <= _GEN_3126;
-    if (_GEN_2 & step_sroa_0_0126_r4s1[1:0] == 2'h1)
-      moved_word1 <= _GEN_3126;
-    if (_GEN_2 & step_sroa_0_0126_r4s1[1:0] == 2'h2)
-      moved_word2 <= _GEN_3126;
-    if (_GEN_2 & (&(step_sroa_0_0126_r4s1[1:0])))
-      moved_word3 <= _GEN_3126;
+    if (_GEN_3101 & loadedv_i2_i72397_r1[1:0] == 2'h0)
+      last_rows_word0 <= _GEN_3102;
+    if (_GEN_3101 & loadedv_i2_i72397_r1[1:0] == 2'h1)
+      last_rows_word1 <= _GEN_3102;
+    if (_GEN_3101 & loadedv_i2_i72397_r1[1:0] == 2'h2)
+      last_rows_word2 <= _GEN_3102;
+    if (_GEN_3101 & (&(loadedv_i2_i72397_r1[1:0])))
+      last_rows_word3 <= _GEN_3102;
+    if (_GEN_2 & step_sroa_0_0127_r4s1[1:0] == 2'h0)
+      moved_word0 <= _GEN_3128;
+    if (_GEN_2 & step_sroa_0_0127_r4s1[1:0] == 2'h1)
+      moved_word1 <= _GEN_3128;
+    if (_GEN_2 & step_sroa_0_0127_r4s1[1:0] == 2'h2)
+      moved_word2 <= _GEN_3128;
+    if (_GEN_2 & (&(step_sroa_0_0127_r4s1[1:0])))
+      moved_word3 <= _GEN_3128;
   end // always_ff @(posedge)
   reg          started;
-  wire         _GEN_3787 = active1 & ~valid1_0;
+  wire         _GEN_3789 = active1 & ~valid1_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -21437,16 +21439,15 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
       valid0_0 <= _GEN | valid0_0 & ~_GEN_5;
       active0 <= _GEN | active0 & ~_GEN_6;
       valid1_0 <= _GEN_7 | valid1_0 & ~(_GEN_4 & hold_conv3_i == {1'h0, _GEN_10});
-      active1 <= _GEN_7 | active1 & ~_GEN_3787;
-      valid2_0 <= _GEN_3787 | valid2_0 & ~_GEN_11;
-      active2 <= _GEN_3787 | active2 & ~_GEN_12;
+      active1 <= _GEN_7 | active1 & ~_GEN_3789;
+      valid2_0 <= _GEN_3789 | valid2_0 & ~_GEN_11;
+      active2 <= _GEN_3789 | active2 & ~_GEN_12;
       valid3_0 <= _GEN_145;
       active3 <= _GEN_145 | active3 & ~_GEN_13;
       valid4_1 <= _GEN_3 | valid4_1 & ~_GEN_2;
       valid4_2 <= _GEN_2 | valid4_2 & ~_GEN_1;
       valid4_3 <= _GEN_1 | valid4_3 & ~_GEN_0;
-      valid4_0 <=
-        _GEN_15 | valid4_0 & ~(_GEN_3 & hold_steps_sroa_0_0 == {5'h0, _GEN_141});
+      valid4_0 <= _GEN_15 | valid4_0 & ~(_GEN_3 & {6'h0, _GEN_141} == hold_storedv_i3025);
       active4 <= _GEN_15 | active4 & ~_GEN_142;
       valid5_0 <= _GEN_146 | valid5_0 & ~_GEN_143;
       active5 <= _GEN_146 | active5 & ~_GEN_144;
@@ -23360,7 +23361,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
   assign rows6_waits = valid1_0 & ~(ended_sroa_0_096_r1[6]) & ~rows6_empty_n;
   assign rows7_read = _GEN_4 & ~(ended_sroa_0_096_r1[7]);
   assign rows7_waits = valid1_0 & ~(ended_sroa_0_096_r1[7]) & ~rows7_empty_n;
-  assign symbols_write = _GEN_0 & v50_r4s3;
+  assign symbols_write = _GEN_0 & v51_r4s3;
   assign symbols_din =
     {wide_sroa_0_0_r4s3__31,
      wide_sroa_0_0_r4s3__30,
@@ -23714,7 +23715,7 @@ module kv_decompress_decode_lanes_speckv_Design_speckv_CodeTables(
           ref_tmp_i1603_sroa_0_0_2_r4s3__1,
           ref_tmp_i1603_sroa_0_0_2_r4s3}
        : {4'h0, _CodeTables_v1_0_rd}};
-  assign symbols_waits = valid4_3 & v50_r4s3 & ~symbols_full_n;
+  assign symbols_waits = valid4_3 & v51_r4s3 & ~symbols_full_n;
   assign misfits_write = _GEN_143;
   assign misfits_din = misfit_0_lcssa_r5;
   assign misfits_waits = valid5_0 & ~misfits_full_n;
