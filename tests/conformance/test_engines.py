@@ -20,8 +20,10 @@ from speckv.toolchain import synth_versions
 STATUS = field_offset("status")
 # small RTL, which takes less time to make
 LIMITS: dict[str, Any] = {"max_tokens": 96, "max_channels": 64, "dtypes": ["bf16"]}
-CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT4)
+CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT4, Codec.QUANT4_PREFIX)
 COUNTS = (2, 3)
+IN_RTL = 2
+BUILD_TIMEOUT_S = 1800
 SHAPES = ((96, 64), (1, 32), (1, 64), (95, 32), (64, 64), (2, 32))
 STALLS = {"free": (0.0, 0.0), "idle": (0.7, 0.0), "stall": (0.0, 0.7), "both": (0.4, 0.4), "hard": (0.1, 0.95)}
 
@@ -37,13 +39,14 @@ def design(request: pytest.FixtureRequest) -> Design:
 
 
 @pytest.fixture(scope="session")
-def rtl_folder(design: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rtl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """RTL of the design, made for these tests: that of `tiny` alone is committed."""
     try:
         synth_versions()
     except ToolError as error:
         pytest.skip(str(error))
     require("cosim")
+    design = made(IN_RTL)
     return rtl.generate(design, tmp_path_factory.mktemp("rtl") / design.name)
 
 
@@ -102,12 +105,13 @@ def test_in_c_simulation(design: Design) -> None:
 
 
 @pytest.fixture(params=STALLS)
-def simulated(request: pytest.FixtureRequest, design: Design, rtl_folder: Path) -> Iterator[Device]:
+def simulated(request: pytest.FixtureRequest, rtl_folder: Path) -> Iterator[Device]:
     idle, stall = STALLS[request.param]
-    with open_device(design, "cosim", rtl=rtl_folder, idle=idle, stall=stall, seed=5) as device:
+    with open_device(made(IN_RTL), "cosim", rtl=rtl_folder, idle=idle, stall=stall, seed=5) as device:
         yield device
 
 
+@pytest.mark.timeout(BUILD_TIMEOUT_S)
 def test_in_rtl(simulated: Device) -> None:
     """The turn goes on where the last run ended, and starts anew after a reset."""
     for count in (1, 60, 2, 5):
@@ -116,11 +120,14 @@ def test_in_rtl(simulated: Device) -> None:
     check(simulated, 20, 20)
 
 
-def test_a_beat_per_cycle(design: Design, rtl_folder: Path) -> None:
-    """Codecs that one engine does at full rate are not slower with several."""
+@pytest.mark.timeout(BUILD_TIMEOUT_S)
+@pytest.mark.parametrize("codec", [Codec.QUANT4, Codec.QUANT4_PREFIX], ids=lambda codec: codec.label)
+def test_a_beat_per_cycle(rtl_folder: Path, codec: Codec) -> None:
+    """Codecs that one engine does at full rate are not slower with several, and prefix codes get there with two."""
+    design = made(IN_RTL)
     rng = np.random.default_rng(3)
     page = PAGES["normal"](rng, (design.max_tokens, design.max_channels), Dtype.BF16)
-    requests = [request(page, Codec.QUANT4, Kind.V, key) for key in range(30)]
+    requests = [request(page, codec, Kind.V, key) for key in range(30)]
     with open_device(design, "cosim", rtl=rtl_folder) as device:
         for kernel in (COMPRESS, DECOMPRESS):
             result = device.run(kernel, requests)
@@ -131,12 +138,12 @@ def test_a_beat_per_cycle(design: Design, rtl_folder: Path) -> None:
 
 
 def test_the_material_has_many_statuses(design: Design) -> None:
-    packets, keeps = mixed_requests(200, 200)
+    packets, keeps = mixed_requests(1000, 200)
     answers = model.compress_packets(design, packets, keep_ok=keep_ok(keeps))
     assert {Status.OK, Status.BAD_GEOMETRY, Status.TRUNCATED, Status.OVERLONG, Status.BAD_KEEP} <= {
         int(answer[0, STATUS]) for answer in answers
     }
-    packets, keeps = mixed_frames(design, 200, 200)
+    packets, keeps = mixed_frames(design, 1000, 200)
     answers = model.decompress_packets(design, packets, keep_ok=keep_ok(keeps))
     assert {Status.OK, Status.BAD_HEADER_CRC, Status.TRUNCATED, Status.OVERLONG, Status.BAD_KEEP} <= {
         int(answer[-1, STATUS]) for answer in answers

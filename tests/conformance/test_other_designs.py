@@ -28,6 +28,7 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
         [(tokens, channels) for tokens in (1, 63, 64, 65, 127, 128, 129, 130) for channels in (32, 64, 96)],
     ),
     "narrow": ({"max_tokens": 200, "max_channels": 32}, [(1, 32), (64, 32), (130, 32), (192, 32), (200, 32)]),
+    "smallest": ({"max_tokens": 7, "max_channels": 32}, [(1, 32), (2, 32), (6, 32), (7, 32)]),
     "largest": (
         {"max_tokens": 1024, "max_channels": 4096, "codecs": FIXED},
         [(1, 4096), (3, 2080), (66, 192), (1024, 32)],
