@@ -1,4 +1,4 @@
-"""The tools that a backend needs; tests skip, by name, where one is missing."""
+"""The backends under test, and the tools that each needs; tests skip, by name, where one is missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from speckv import toolchain
 from speckv.errors import ToolError
 
 _NEEDED = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
+
+# name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
+BACKENDS = {
+    "software": ("software", {}),
+    "csim": ("csim", {}),
+    "cosim": ("cosim", {}),
+    "cosim-idle": ("cosim", {"idle": 0.7, "seed": 11}),
+    "cosim-stall": ("cosim", {"stall": 0.7, "seed": 12}),
+    "cosim-idle-stall": ("cosim", {"idle": 0.5, "stall": 0.5, "seed": 13}),
+    "cosim-hard": ("cosim", {"idle": 0.1, "stall": 0.95, "seed": 14}),
+}
 
 
 def require(backend: str) -> None:

@@ -11,18 +11,7 @@ from speckv.design import Design
 from speckv.device import Device, open_device
 
 sys.path.insert(0, str(Path(__file__).parent))
-from backend_tools import require
-
-# name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
-BACKENDS = {
-    "software": ("software", {}),
-    "csim": ("csim", {}),
-    "cosim": ("cosim", {}),
-    "cosim-idle": ("cosim", {"idle": 0.7, "seed": 11}),
-    "cosim-stall": ("cosim", {"stall": 0.7, "seed": 12}),
-    "cosim-idle-stall": ("cosim", {"idle": 0.5, "stall": 0.5, "seed": 13}),
-    "cosim-hard": ("cosim", {"idle": 0.1, "stall": 0.95, "seed": 14}),
-}
+from backend_tools import BACKENDS, require
 
 
 @pytest.fixture(scope="session")
