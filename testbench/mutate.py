@@ -15,14 +15,15 @@ _CODEC_TESTS = (
     "random_pages",
     "special_values/codec=planes",
     "special_values/codec=quant4",
+    "special_values/codec=lossless",
     "everything_mixed/idle=bursts",
     "refused_header/status=BAD_GEOMETRY",
     "stalls/idle=never/back_pressure=long_stalls",
 )
 #: short tests that between them use all of a kernel
 TESTS = {
-    "kv_compress": _CODEC_TESTS,
-    "kv_decompress": _CODEC_TESTS,
+    "kv_compress": (*_CODEC_TESTS, "every_code_table"),
+    "kv_decompress": (*_CODEC_TESTS, "hostile_lanes/codec=quant3-rotated-prefix/idle=bursts"),
     "kv_dma": (
         "everything_mixed/round_=0",
         "segments/count=64",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from cocotb import Param
 
-from testbench.lib.packets import header_of, with_fields
+from testbench.lib.packets import CODECS, PREFIX, ROTATED, header_of, with_fields
 from testbench.lib.stream import FULL_KEEP
 
 
@@ -28,7 +28,7 @@ def named(values: Iterable[str]) -> list[Param]:
 
 
 def header_cases(good: np.ndarray, max_tokens: int, max_channels: int, seal: bool) -> Iterator[Case]:
-    """A good packet with one header field wrong, to earn 1, 2, 4 ... 7. `seal` keeps `header_crc` right."""
+    """A good packet with one header field wrong, to earn 1, 2, 4 ... 7. `seal`: a frame, `header_crc` is kept right."""
     header = header_of(good)
 
     def case(name: str, status: str, **fields: int) -> Case:
@@ -39,12 +39,20 @@ def header_cases(good: np.ndarray, max_tokens: int, max_channels: int, seal: boo
         yield case(f"magic bit {bit}", "BAD_MAGIC", magic=magic ^ (1 << bit))
     for version in (0, 1, 2, 0x0103, 0x8003):
         yield case(f"version {version}", "BAD_VERSION", version=version)
-    for codec in (7, 8, 32, 0x42, 0x83, 255):
+    # codecs of the format are among them, and what transform, prefix and rotation would give but is none
+    others = {6, 7, 8, 15, PREFIX, 18, 22, ROTATED, 33, 37, 49, 53, 0x43, 0x83, 255} - set(CODECS.values())
+    for codec in sorted(others):
         yield case(f"codec {codec}", "BAD_CODEC", codec=codec)
+    if seal and header["codec"] & PREFIX:
+        for table in (8, 0x80, 255):
+            yield case(f"table {table}", "BAD_CODEC", table=table)
+        yield case("table and dtype", "BAD_CODEC", table=8, dtype=9)
     for dtype in (0, 3, 0x81, 255):
         yield case(f"dtype {dtype}", "BAD_DTYPE", dtype=dtype)
     for kind in (2, 0x80, 0x81, 255):
         yield case(f"kind {kind}", "BAD_KIND", kind=kind)
+    if header["codec"] & ROTATED:
+        yield case("K of a rotated codec", "BAD_KIND", kind=0)
 
     def geometry(name: str, **fields: int) -> Case:
         tokens, channels = (fields.get(key, int(header[key])) for key in ("tokens", "channels"))
@@ -60,6 +68,8 @@ def header_cases(good: np.ndarray, max_tokens: int, max_channels: int, seal: boo
     for size in (0, 32, 63, 65, 128, 0x4040):
         yield geometry(f"tile_tokens {size}", tile_tokens=size)
         yield geometry(f"group_channels {size}", group_channels=size)
+    for bits in (0, 7, 9, 16, 0x88):
+        yield geometry(f"scale_bits {bits}", scale_bits=bits)
     raw_bytes = int(header["raw_bytes"])
     for wrong in (0, raw_bytes - 1, raw_bytes + 1, raw_bytes - 64, raw_bytes + 64, raw_bytes | 1 << 31,
                   raw_bytes | 1 << 16):  # fmt: skip

@@ -1,9 +1,14 @@
-"""Headers, requests and pages as hls/format.md describes them, written without the library's help."""
+"""Headers, requests and pages as hls/format.md describes them, written without the library's help.
+
+Only which of the format's codecs there are to test, the design says.
+"""
 
 from __future__ import annotations
 
 import google_crc32c
 import numpy as np
+
+from testbench.lib.golden import golden
 
 MAGIC = 0x46564B53
 HEADER = np.dtype(
@@ -36,17 +41,29 @@ HEADER = np.dtype(
 )
 assert HEADER.itemsize == 64
 
-RAW = 0
-CODECS = {
+#: a codec's number is its transform, and these for how the symbols are stored and what was done to the values first
+PREFIX, ROTATED = 16, 32
+TRANSFORM = 15
+RAW, EXPONENTS = 0, 1
+FORMAT_CODECS = {
     "raw": RAW,
-    "planes": 1,
+    "planes": EXPONENTS,
     "quant8": 2,
     "quant4": 3,
     "quant3": 4,
     "quant2": 5,
-    "quant4-rotated": 35,
-    "quant3-rotated": 36,
+    "int8-delta-rle": 6,
+    "lossless": EXPONENTS + PREFIX,
+    "quant4-prefix": 3 + PREFIX,
+    "quant3-prefix": 4 + PREFIX,
+    "quant2-prefix": 5 + PREFIX,
+    "quant4-rotated": 3 + ROTATED,
+    "quant3-rotated": 4 + ROTATED,
+    "quant4-rotated-prefix": 3 + PREFIX + ROTATED,
+    "quant3-rotated-prefix": 4 + PREFIX + ROTATED,
 }
+#: those of the design under test
+CODECS = {name: FORMAT_CODECS[name] for name in golden().design.codecs}
 K, V = 0, 1
 KINDS = {"K": K, "V": V}
 BF16, FP16 = 1, 2
@@ -54,7 +71,7 @@ BF16, FP16 = 1, 2
 
 def kinds_of(codec: str) -> tuple[str, ...]:
     """The kinds that a codec is for: rotation is for V alone."""
-    return ("V",) if codec.endswith("rotated") else ("K", "V")
+    return ("V",) if CODECS[codec] & ROTATED else ("K", "V")
 
 
 SORTS = [(codec, kind) for codec in CODECS for kind in kinds_of(codec)]
@@ -93,7 +110,7 @@ def header_of(packet: np.ndarray, beat: int = 0) -> np.void:
 def label(beat: np.ndarray) -> str:
     """The header fields that tell one packet from another, for messages."""
     h = beat.copy().view(HEADER)[0]
-    codec = {code: name for name, code in CODECS.items()}.get(int(h["codec"]), f"codec {h['codec']}")
+    codec = {code: name for name, code in FORMAT_CODECS.items()}.get(int(h["codec"]), f"codec {h['codec']}")
     kind = {code: name for name, code in KINDS.items()}.get(int(h["kind"]), f"kind {h['kind']}")
     magic = "" if h["magic"] == MAGIC else f"magic {h['magic']:08x} "
     return f"{magic}{codec} {kind} {h['tokens']}x{h['channels']} key {h['page_key']:016x}"
@@ -168,6 +185,12 @@ def smooth_page(rng: np.random.Generator, tokens: int, channels: int) -> np.ndar
     scale = np.exp(rng.normal(0, 1.5, channels))
     offset = rng.normal(0, 2, channels) * scale * (rng.random(channels) < 0.2)
     return bf16(rng.normal(0, 1, (tokens, channels)) * scale + offset)
+
+
+def tame_page(rng: np.random.Generator, tokens: int, channels: int) -> np.ndarray:
+    """Values that shrink in every codec, of either dtype: at most two exponents, any fraction and sign."""
+    signs = rng.integers(0, 2, (tokens, channels), dtype=np.uint16) << 15
+    return signs | 0x3C00 + rng.integers(0, 256, (tokens, channels), dtype=np.uint16)
 
 
 def wild_page(rng: np.random.Generator, tokens: int, channels: int) -> np.ndarray:
