@@ -39,10 +39,10 @@ DEFINED = "-Wl,-z,defs"
 # such a build also counts what it covers, for libFuzzer
 SANITIZERS: dict[str, tuple[str, ...]] = {
     "undefined": ("-fsanitize=undefined", "-fsanitize-trap=undefined"),
-    "memory": ("-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-               "-fno-sanitize-trap=all"),
+    "memory": ("-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }  # fmt: skip
-COVERAGE_FLAGS = ("-fsanitize=fuzzer-no-link",)
+# what only clang knows: coverage for libFuzzer, and reports where its default for some targets is a trap
+CLANG_FLAGS = ("-fsanitize=fuzzer-no-link", "-fno-sanitize-trap=all")
 AP_TYPES_FLAGS = ("-fno-sanitize=shift-base",)  # AMD's headers extend signs by shifting negative numbers to the left
 
 
@@ -134,7 +134,7 @@ def _sanitizing(tool: toolchain.Compiler, sanitize: str | None) -> tuple[tuple[s
         return flags, (*LINK_FLAGS, DEFINED)
     if tool.family == "gcc":
         return (*flags, *AP_TYPES_FLAGS), (*LINK_FLAGS, *flags)
-    return (*flags, *COVERAGE_FLAGS), LINK_FLAGS  # what is undefined is in the library that was preloaded
+    return (*flags, *CLANG_FLAGS), LINK_FLAGS  # what is undefined is in the library that was preloaded
 
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
