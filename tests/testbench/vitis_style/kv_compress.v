@@ -124,7 +124,8 @@ always @ (*) begin
     header[223:192] = (status == 8'd0) ? request[191:160] : 32'd0;
     header[255:224] = (status == 8'd0) ? payload_crc : 32'd0;
     header[447:416] = (status == 8'd0) ? payload_crc : 32'd0;
-    header[479:448] = 32'd0;
+    header[463:448] = 16'd0;          // scale_exponent, table
+    header[479:472] = 8'd0;           // reserved, above scale_bits
     header[511:480] = ~crc_of(32'hFFFFFFFF, header, 60);
     if (ap_CS_fsm == ap_ST_fsm_send_page) begin
         out_data = page[sent[8:0]];
