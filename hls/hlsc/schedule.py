@@ -137,6 +137,8 @@ class Scheduler:
         spans = self.spans() if tighten else {}
         self.limit = 1 << 30
         self.place()
+        # Effects that keep their order stand a stage apart at most, so what goes further does not settle. Too
+        # small a limit would cost an II, never give a wrong schedule.
         self.limit = 2 * max((n.ready for n in self.nodes), default=0) + len(self.region.effects) + 16
         for _ in range(_MAX_ROUNDS):
             self.changed = False

@@ -8,7 +8,7 @@ import jinja2
 
 from speckv.design import Design
 from speckv.errors import CapabilityError, ToolError
-from speckv.frame import SCALE_BITS
+from speckv.frame import SCALE_BITS, Codec
 from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
@@ -39,11 +39,7 @@ def render(design: Design, out_dir: Path | str, *, template_dir: Path | None = N
     Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names the template and
     the line if one fails, the folder if it is not writable.
     """
-    if design.scale_bits != SCALE_BITS:
-        raise CapabilityError(
-            f"design {design.name} has scale_bits {design.scale_bits}, and the kernels only scales of {SCALE_BITS} "
-            "bits: leave the parameter out, or use the backend software"
-        )
+    _require_kernels(design)
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
@@ -57,6 +53,20 @@ def render(design: Design, out_dir: Path | str, *, template_dir: Path | None = N
         _write_if_changed(path, text)
         outputs.append(path)
     return sorted(outputs)
+
+
+def _require_kernels(design: Design) -> None:
+    """The format has more than the kernels: what they would get wrong is refused. Raises CapabilityError."""
+    if design.scale_bits != SCALE_BITS:
+        raise CapabilityError(
+            f"design {design.name} has scale_bits {design.scale_bits}, and the kernels only scales of {SCALE_BITS} "
+            "bits: leave the parameter out, or use the backend software"
+        )
+    if Codec.INT8_DELTA_RLE.label in design.codecs:
+        raise CapabilityError(
+            f"design {design.name} lists codec {Codec.INT8_DELTA_RLE.label}, and the kernels do not have it: "
+            "leave it out of codecs, or use the backend software"
+        )
 
 
 def environment(folder: Path) -> jinja2.Environment:

@@ -113,3 +113,11 @@ def test_scales_that_the_kernels_do_not_have_are_refused(tmp_path: Path) -> None
     with pytest.raises(CapabilityError, match="design fine has scale_bits 16, and the kernels only scales of 8 bits"):
         render(fine, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_codec_that_the_kernels_do_not_have_is_refused(tmp_path: Path) -> None:
+    """They would take its transform for another one."""
+    listed = Design.from_mapping("listed", TINY.parameters() | {"codecs": ["raw", "int8-delta-rle"]})
+    with pytest.raises(CapabilityError, match="design listed lists codec int8-delta-rle, and the kernels do not"):
+        render(listed, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

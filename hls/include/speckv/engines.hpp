@@ -43,7 +43,8 @@ bool runs_dry(unsigned number, axis_stream& first, Streams&... others) {
 
 }  // namespace detail
 
-// One call deals a round, one packet for each engine.
+// One call deals a round, one packet for each engine; so `turn` is 0 again at its end, and need not be set in the first
+// iteration. `collect` does the same.
 template <class... Engines>
 void distribute(axis_stream& in, Engines&... engines) {
   constexpr int kLast = sizeof...(Engines) - 1;

@@ -153,7 +153,7 @@ class SimulatedFaults(FaultyEngine):
                 (CONTROL, 0, batch.nbytes),
             ]
         )
-        at = first + self._chance.randrange(size)
+        at = first + self._chance.randrange(max(size, 1))
         kind = MemoryFault.SILENT if fault == Fault.STUCK else MemoryFault[fault.name]
         self._simulated.inject_fault(memory, kind, at, at)
         try:

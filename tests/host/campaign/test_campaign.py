@@ -7,12 +7,12 @@ import threading
 from typing import Any
 
 import pytest
-from speckv import cli, toolchain
+from backend_tools import require
+from speckv import cli
 from speckv.campaign import CampaignError, Fault, Result, run
 from speckv.campaign.faults import FaultyEngine
 from speckv.design import Design
 from speckv.dma.descriptor import DmaStatus
-from speckv.errors import ToolError
 from speckv.pool import pool as pool_module
 from speckv.pool import stores
 from speckv.pool.near import NearCache
@@ -48,11 +48,7 @@ def test_nothing_is_lost_and_nothing_wrong(design: Design) -> None:
 
 
 def test_in_rtl_simulation(design: Design) -> None:
-    for tool in (toolchain.verilator, toolchain.host_compiler):
-        try:
-            tool()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require("cosim")
     result = run(design, "cosim", faults=40, seed=5)
     check(result, 40)
     assert result.evidence == "rtl-sim"

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from speckv import toolchain
-from speckv.errors import ToolError
+from backend_tools import require
 
 
 @pytest.fixture(scope="session")
 def cosim_tools() -> None:
-    for tool in (toolchain.verilator, toolchain.host_compiler):
-        try:
-            tool()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require("cosim")

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import speckv
+from backend_tools import require
 from numpy.typing import NDArray
-from speckv import toolchain
 from speckv.device import Device
 from speckv.dma import DmaEngine, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
-from speckv.errors import DeviceError, DmaError, PageError, PoolError, ToolError
+from speckv.errors import DeviceError, DmaError, PageError, PoolError
 from speckv.pool import Pool
 
 TOKENS, CHANNELS = 8, 64
@@ -54,11 +54,8 @@ class Backing:
 
 def opened(kind: str) -> Iterator[Backing]:
     """A backing for a fixture; skips where a tool is missing."""
-    for tool in (toolchain.verilator, toolchain.host_compiler) if kind == "cosim" else ():
-        try:
-            tool()
-        except ToolError as error:
-            pytest.skip(str(error))
+    if kind == "cosim":
+        require(kind)
     made = Backing(kind)
     yield made
     made.under.close()
