@@ -50,7 +50,7 @@ def apply_rewind(process: Process) -> None:
         value = values.pop()
         assert value is not None
         loop.phi_inputs[phi.id] = [("", loop.graph.const(value, phi.width))]
-    if any(e.target is not None and not _ends(process, e.target) for e in loop.exits):
+    if any(e.target is not None and not _ends(process, e.target, (loop,)) for e in loop.exits):
         raise _refuse(
             loop, "the process goes on after the loop", "end the process with the loop, or drop rewind"
         )
@@ -69,12 +69,12 @@ def apply_rewind(process: Process) -> None:
     loop.index = 0
 
 
-def _ends(process: Process, block: str) -> bool:
+def _ends(process: Process, block: str, path: tuple[Region, ...]) -> bool:
+    """Whether every way from the block leads to the process' end; a region that comes back to itself does not."""
     region = process.region_of[block]
-    return all(
-        e.target is None or (process.region_of[e.target] is not region and _ends(process, e.target))
-        for e in region.exits
-    )
+    if any(region is before for before in path):
+        return False
+    return all(e.target is None or _ends(process, e.target, (*path, region)) for e in region.exits)
 
 
 def _constant(process: Process, node: Node) -> int | None:
