@@ -86,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     add = adder(commands, "render", render, "render a design's kernels as Vitis HLS C++")
     add("design", metavar="DESIGN", help="name of a design, or path of a design file")
     add("-o", "--output", type=Path, metavar="DIR", help="folder to write to (default: build/DESIGN/src)")
+    add(
+        "--bank",
+        action="append",
+        default=[],
+        metavar="MEMORY=BANK",
+        help="the platform's bank for the control, near or far memory in link.cfg, such as far=HBM[0:7]; once for each",
+    )
 
     add = adder(commands, "rtl", rtl, "make a design's SystemVerilog from its C++ with hlsc")
     add("design", metavar="DESIGN", help="name of a design, or path of a design file")
@@ -161,7 +168,8 @@ def render(arguments: argparse.Namespace) -> int:
 
     design = Design.load(arguments.design)
     folder = arguments.output or resources.build_root() / design.name / "src"
-    written = [str(path) for path in render_design(design, folder)]
+    banks = dict(each.partition("=")[::2] for each in arguments.bank)
+    written = [str(path) for path in render_design(design, folder, banks=banks)]
     if arguments.json:
         print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
     else:

@@ -29,6 +29,11 @@ class Connectivity:
     streams: tuple[Stream, ...]
     memory_ports: tuple[MemoryPort, ...]
 
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """The memories that the kernels reach, by name, each once."""
+        return tuple(dict.fromkeys(port.memory for port in self.memory_ports))
+
 
 SYSTEM = Connectivity(
     kernels=("kv_dma", "kv_compress", "kv_decompress"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
 
+from speckv import checks
+from speckv.connectivity import SYSTEM
 from speckv.design import Design
 from speckv.errors import CapabilityError, ToolError
 from speckv.frame import SCALE_BITS, Codec
 from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
+_BANK = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\[[0-9]+(:[0-9]+)?\])?")
+"""How platforms name memories: HBM[0], HBM[0:7], DDR[1], HOST[0], PLRAM[2], LPDDR_c0."""
 
 # how a comment of one line looks in the files that templates make
 _LINE_COMMENTS = {
@@ -29,24 +35,35 @@ def templates(root: Path | None = None) -> list[Path]:
     return sorted(path.relative_to(folder) for path in folder.rglob(f"*{_SUFFIX}"))
 
 
-def render(design: Design, out_dir: Path | str, *, template_dir: Path | None = None) -> list[Path]:
+def render(
+    design: Design,
+    out_dir: Path | str,
+    *,
+    banks: Mapping[str, str] | None = None,
+    template_dir: Path | None = None,
+) -> list[Path]:
     """Write every template's output below `out_dir`; the output's path is the template's without `.j2`.
 
-    Templates see one object, `design`; an unknown name in a template is an error. All templates are rendered
-    before the first file is written, files are replaced as a whole, and a file that would not change is left
-    alone, so that builds stay incremental. Returns the paths of all outputs, sorted.
+    Templates see the `design`, the `connectivity` of its kernels, and `banks`: which bank of the platform each of the
+    memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. An unknown name in a
+    template is an error. All templates are rendered before the first file is written, files are replaced as a
+    whole, and a file that would not change is left alone, so that builds stay incremental. Returns the paths of all
+    outputs, sorted.
 
-    Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names the template and
-    the line if one fails, the folder if it is not writable.
+    Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names a memory that
+    does not exist or a bank that is none, the template and the line if one fails, the folder if it is not writable.
     """
     _require_kernels(design)
+    banks = dict(banks or {})
+    for memory, bank in banks.items():
+        _require_bank(memory, bank)
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
         raise ToolError(
             f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely"
         )
-    texts = {name: _render_one(environment(source), name, design) for name in names}
+    texts = {name: _render_one(environment(source), name, design, banks) for name in names}
     outputs = []
     for name, text in texts.items():
         path = Path(out_dir) / name.with_suffix("")
@@ -66,6 +83,16 @@ def _require_kernels(design: Design) -> None:
         raise CapabilityError(
             f"design {design.name} lists codec {Codec.INT8_DELTA_RLE.label}, and the kernels do not have it: "
             "leave it out of codecs, or use the backend software"
+        )
+
+
+def _require_bank(memory: str, bank: str) -> None:
+    if memory not in SYSTEM.memories:
+        raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(SYSTEM.memories)}")
+    if not isinstance(bank, str) or not _BANK.fullmatch(bank):
+        raise ToolError(
+            f"the bank of the {memory} memory is {checks.shown(bank)}, expected one of the platform's, such as HBM[0], "
+            "HBM[0:7], DDR[1] or HOST[0] (`platforminfo` lists them)"
         )
 
 
@@ -96,10 +123,11 @@ def banner(template: Path, design: Design) -> str:
     )
 
 
-def _render_one(reader: jinja2.Environment, name: Path, design: Design) -> str:
+def _render_one(reader: jinja2.Environment, name: Path, design: Design, banks: Mapping[str, str]) -> str:
     head = banner(name, design)
     try:
-        return head + reader.get_template(name.as_posix()).render(design=design)
+        template = reader.get_template(name.as_posix())
+        return head + template.render(design=design, connectivity=SYSTEM, banks=banks)
     except jinja2.TemplateSyntaxError as error:
         where = f"{error.name or name.as_posix()}, line {error.lineno}"
         raise ToolError(f"template {where}: {error.message}; correct the template") from error

@@ -6,7 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from speckv import rtl
+from speckv.connectivity import SYSTEM
 from speckv.design import Design
+from speckv.device.interface import recorded_ports
 from speckv.errors import CapabilityError, ToolError
 from speckv.render import render, templates
 
@@ -120,4 +123,47 @@ def test_a_codec_that_the_kernels_do_not_have_is_refused(tmp_path: Path) -> None
     listed = Design.from_mapping("listed", TINY.parameters() | {"codecs": ["raw", "int8-delta-rle"]})
     with pytest.raises(CapabilityError, match="design listed lists codec int8-delta-rle, and the kernels do not"):
         render(listed, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path) -> None:
+    """Every end in link.cfg is a port of the RTL, and every stream port of the RTL has its place in it."""
+    render(TINY, tmp_path, banks={"far": "HBM[0:7]", "near": "HOST[0]"})
+    lines = (tmp_path / "link.cfg").read_text().splitlines()
+    options = [line.split("=", 1) for line in lines if line and line[0] not in "#["]
+    assert [value for key, value in options if key == "nk"] == [f"{name}:1:{name}_1" for name in SYSTEM.kernels]
+    assert [value for key, value in options if key == "sp"] == [
+        "kv_dma_1.m_axi_near:HOST[0]",
+        "kv_dma_1.m_axi_far:HBM[0:7]",
+    ]
+    assert ["freqhz", "300000000"] in options
+    ends = {end for key, value in options if key == "sc" for end in value.split(":")}
+    streams = {
+        f"{kernel}_1.{port.name.removesuffix('_TDATA')}"
+        for kernel in SYSTEM.kernels
+        for port in recorded_ports(rtl.rtl_dir(TINY), kernel) or ()
+        if port.name.endswith("_TDATA")
+    }
+    assert ends == streams
+    bundles = {
+        f"{kernel}.{port.name.removeprefix('m_axi_').removesuffix('_ARADDR')}"
+        for kernel in SYSTEM.kernels
+        for port in recorded_ports(rtl.rtl_dir(TINY), kernel) or ()
+        if port.name.endswith("_ARADDR") and port.name.startswith("m_axi_")
+    }
+    assert bundles == {port.port for port in SYSTEM.memory_ports}
+
+
+@pytest.mark.parametrize(
+    ("banks", "message"),
+    [
+        ({"fur": "HBM[0]"}, "there is no memory 'fur', the kernels reach control, near, far"),
+        ({"far": ""}, r"the bank of the far memory is '', expected one of the platform's, such as HBM\[0\]"),
+        ({"far": "HBM[0]\nsp=x"}, "the bank of the far memory is 'HBM"),
+        ({"far": 3}, "the bank of the far memory is 3"),
+    ],
+)
+def test_banks_that_no_platform_has_are_refused(banks: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=message):
+        render(TINY, tmp_path / "out", banks=banks)
     assert not (tmp_path / "out").exists()

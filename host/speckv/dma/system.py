@@ -73,18 +73,13 @@ def top_module(connectivity: Connectivity, address_bits: int) -> str:
     ]
     return environment(NATIVE_DIR).get_template(_TEMPLATE).render(
         address_bits=address_bits,
-        memories=memories(connectivity),
+        memories=connectivity.memories,
         streams=sorted(set(wires.values())),
         kernels=kernels,
         stream_signals=_STREAM_SIGNALS,
         memory_signals=_MEMORY_SIGNALS,
         register_signals=_REGISTER_SIGNALS,
     )
-
-
-def memories(connectivity: Connectivity) -> list[str]:
-    """The memories that the kernels reach, by name."""
-    return [port.memory for port in connectivity.memory_ports]
 
 
 def build(
@@ -117,7 +112,7 @@ def build(
             f"{TOP}.sv": top_module(connectivity, address_bits[0]),
             _MEMORY_RTL: read_text(NATIVE_DIR / _MEMORY_RTL),
         },
-        SystemHarness(tuple(memories(connectivity))),
+        SystemHarness(connectivity.memories),
         kernels=connectivity.kernels,
         trace=trace,
         on_build=on_build,
