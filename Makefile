@@ -3,7 +3,7 @@
 #
 #   make setup   the virtual environment with all tools for development
 #   make demo    real KV pages through software, C simulation and RTL co-simulation, with a report
-#   make test    all tests: unit, C simulation, RTL co-simulation, cocotb, proofs
+#   make test    all tests, JOBS (all cores) at a time: unit, C simulation, RTL co-simulation, cocotb, proofs
 #   make lint    ruff, mypy, Verilator lint of the committed RTL
 #   make rtl     regenerate the committed RTL of DESIGN (default: tiny) from its C++; Python 3.11, or 3.13 and newer
 #   make fuzz    both kernels' C++ under libFuzzer, SECONDS (60) each, which stops at any difference from the model
@@ -16,6 +16,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DESIGN ?= tiny
 SECONDS ?= 60
+JOBS ?= $(shell nproc)
 
 HAS_CIRCT = $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] == (3, 12))'
 NO_CIRCT  = CIRCT has no wheel for Python 3.12, so that RTL cannot be made here: use Python 3.11, or 3.13 and newer
@@ -55,7 +56,7 @@ demo: $(VENV)/.sim
 	$(BIN)/speckv demo --design $(DESIGN)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

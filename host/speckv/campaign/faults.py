@@ -10,6 +10,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv.connectivity import SYSTEM
 from speckv.dma.cosim import CONTROL, FAR, NEAR, CosimEngine, MemoryFault
 from speckv.dma.descriptor import BEAT_BYTES, DESCRIPTOR_DTYPE, DmaStatus, Op
 from speckv.dma.engine import BatchResult, DmaEngine, finished
@@ -130,7 +131,7 @@ class EmulatedFaults(FaultyEngine):
 
 
 class SimulatedFaults(FaultyEngine):
-    """For RTL in simulation, whose memories answer with errors or not at all."""
+    """For RTL in simulation, whose memories answer with errors or not at all, and whose streams may stand still."""
 
     evidence = "rtl-sim"
 
@@ -144,6 +145,12 @@ class SimulatedFaults(FaultyEngine):
             result = self._inner._run(batch, count, self._chance.randrange(1, self._usual_cycles))
             self._usual_cycles = result.cycles or self._usual_cycles
             return result
+        if fault == Fault.STUCK and self._chance.random() < 0.5:
+            self._simulated.hold_streams(self._chance.choice(SYSTEM.streams).source)
+            try:
+                return self._inner._run(batch, count, None)
+            finally:
+                self._simulated.hold_streams()
         victim = self._chance.randrange(count)
         descriptor = batch[victim].view(DESCRIPTOR_DTYPE)[0]
         memory, first, size = self._chance.choice(

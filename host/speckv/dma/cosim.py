@@ -44,6 +44,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
     "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
     "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
+    "system_hold": (None, [POINTER, _WORD]),
     "system_beats": (ctypes.c_int, [POINTER, TEXT, ctypes.POINTER(NUMBER), ctypes.POINTER(NUMBER)]),
     "system_start": (None, [POINTER, NUMBER, NUMBER]),
     "system_step": (ctypes.c_int, [POINTER, NUMBER]),
@@ -151,6 +152,18 @@ class CosimEngine(DmaEngine):
             end = checks.MAX_COUNT if last is None else last
             self._library.axi_memory_fault(self._memories[memory], first, end, answer)
             self._connect(memory, silent=fault == MemoryFault.SILENT)
+
+    def hold_streams(self, *sources: str) -> None:
+        """Nothing moves on these streams any more, each named by its source, such as "kv_dma.request_out"; on all
+        others it does. Raises DmaError for another stream.
+        """
+        streams = [stream.source for stream in SYSTEM.streams]
+        for source in sources:
+            if source not in streams:
+                raise DmaError(f"stream is {checks.shown(source)}, expected one of {', '.join(streams)}")
+        with self._lock:
+            self._check_open()
+            self._library.system_hold(self._handle, sum(1 << streams.index(source) for source in set(sources)))
 
     def run_watched(self, descriptors: Sequence[Descriptor]) -> tuple[BatchResult, dict[tuple[str, str], Span]]:
         """`run_all`, with the span of each memory that moved anything, by its name and "read" or "written". Slow."""

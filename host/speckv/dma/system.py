@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv.connectivity import Connectivity
+from speckv.connectivity import Connectivity, Stream
 from speckv.device import interface, verilate
 from speckv.device.build import NATIVE_DIR
 from speckv.device.sources import read_text
@@ -24,7 +24,6 @@ CONTROLLED = "kv_dma"
 
 _TEMPLATE = f"{TOP}.sv.j2"
 _MEMORY_RTL = "axi_memory.sv"
-_STREAM_SIGNALS = ("TVALID", "TREADY", "TDATA", "TKEEP", "TLAST")
 _MEMORY_SIGNALS = (
     "ARVALID", "ARREADY", "ARADDR", "ARLEN", "RVALID", "RREADY", "RDATA", "RRESP", "RLAST",
     "AWVALID", "AWREADY", "AWADDR", "AWLEN", "WVALID", "WREADY", "WDATA", "WSTRB", "WLAST",
@@ -55,7 +54,8 @@ def instance(kernel: str) -> str:
 
 def top_module(connectivity: Connectivity, address_bits: int) -> str:
     """The system's top module in SystemVerilog; `address_bits` of kv_dma's registers."""
-    wires = {end: link.source.replace(".", "_") for link in connectivity.streams for end in (link.source, link.sink)}
+    wires = {end: _wire(stream) for stream in connectivity.streams for end in (stream.source, stream.sink)}
+    sources = {stream.source for stream in connectivity.streams}
 
     def ports_of(kernel: str, ends: Sequence[str]) -> list[tuple[str, str]]:
         """Those of `ends` that are at this kernel: port, and the whole name."""
@@ -65,7 +65,10 @@ def top_module(connectivity: Connectivity, address_bits: int) -> str:
     kernels = [
         {
             "name": kernel,
-            "streams": [{"port": port, "wire": wires[end]} for port, end in ports_of(kernel, list(wires))],
+            "streams": [
+                {"port": port, "wire": wires[end], "is_source": end in sources}
+                for port, end in ports_of(kernel, list(wires))
+            ],
             "memory_ports": [{"bundle": port, "memory": reached[end]} for port, end in ports_of(kernel, list(reached))],
             "has_registers": kernel == CONTROLLED,
         }
@@ -74,12 +77,15 @@ def top_module(connectivity: Connectivity, address_bits: int) -> str:
     return environment(NATIVE_DIR).get_template(_TEMPLATE).render(
         address_bits=address_bits,
         memories=connectivity.memories,
-        streams=sorted(set(wires.values())),
+        streams=[_wire(stream) for stream in connectivity.streams],
         kernels=kernels,
-        stream_signals=_STREAM_SIGNALS,
         memory_signals=_MEMORY_SIGNALS,
         register_signals=_REGISTER_SIGNALS,
     )
+
+
+def _wire(stream: Stream) -> str:
+    return stream.source.replace(".", "_")
 
 
 def build(

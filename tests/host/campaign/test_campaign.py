@@ -68,9 +68,10 @@ def leave_frames_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("break_it", [deliver_damage, keep_what_was_prefetched, leave_frames_behind])
 def test_wrong_data_is_noticed(design: Design, monkeypatch: pytest.MonkeyPatch, break_it: Any) -> None:
+    """How threads meet is chance: a flaw may stay hidden in one campaign, but not in ten."""
     break_it(monkeypatch)
-    result = run(design, faults=FAULTS, seed=3)
-    assert not result.is_clean
+    results = (run(design, faults=FAULTS, seed=seed) for seed in range(3, 13))
+    result = next(result for result in results if not result.is_clean)
     assert sum(tally.wrong for tally in result.tallies) > 0
     assert any("none of its versions" in finding for finding in result.findings)
 

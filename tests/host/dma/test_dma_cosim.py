@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from speckv.connectivity import SYSTEM, Stream
 from speckv.design import Design
 from speckv.dma import BatchResult, Descriptor, DmaFlags, DmaStatus, Op, Segment, model, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
@@ -178,6 +179,24 @@ def test_a_silent_memory_is_a_timeout(engine: CosimEngine, memory: str, waits: s
     assert np.array_equal(engine.near[BACK : BACK + PAGES * RAW], engine.near[: PAGES * RAW])
 
 
+@pytest.mark.parametrize("stream", SYSTEM.streams, ids=lambda stream: stream.source)
+def test_a_stuck_stream_is_a_timeout(engine: CosimEngine, stream: Stream) -> None:
+    """What waits is named, pages that need another stream pass, and once it moves again all is well."""
+    in_offloads = "kv_compress" in stream.source + stream.sink
+    batch, other = (OFFLOADS, FETCHES) if in_offloads else (FETCHES, OFFLOADS)
+    kernel, port = stream.source.split(".")
+    waits = f"write full FIFO {port}" if kernel == "kv_dma" else f"read empty FIFO {stream.sink.split('.')[1]}"
+    engine.hold_streams(stream.source)
+    with pytest.raises(DeviceTimeout, match=f"kv_dma made no progress .*kv_dma: .*waits to {waits} "):
+        engine.run(batch)
+    assert set(statuses(engine.run(other))) == {DmaStatus.OK}, "streams stay held when the system is reset"
+    engine.hold_streams()
+    engine.near[BACK:] = 0
+    engine.run_all([*OFFLOADS])
+    engine.run_all([*FETCHES])
+    assert np.array_equal(engine.near[BACK : BACK + PAGES * RAW], engine.near[: PAGES * RAW])
+
+
 def test_a_batch_that_takes_too_long(engine: CosimEngine) -> None:
     with pytest.raises(DeviceTimeout, match="did not finish within timeout_cycles=100 after 100 cycles"):
         engine.run(FETCHES, timeout_cycles=100)
@@ -226,6 +245,8 @@ def test_bad_options_are_refused(opened: CosimEngine) -> None:
         open_engine(design, "fpga", near_bytes=64, far_bytes=64)
     with pytest.raises(DmaError, match="memory is 'nowhere', expected one of control, near, far"):
         opened.inject_fault("nowhere", MemoryFault.SLVERR)
+    with pytest.raises(DmaError, match=r"stream is 'kv_dma\.page_in', expected one of kv_dma\.request_out, kv_c"):
+        opened.hold_streams("kv_dma.page_in")
     with pytest.raises(DmaError, match="memory is 'nowhere'"):
         opened.beats("nowhere")
     with pytest.raises(DmaError, match="timeout_cycles is 0"):

@@ -15,7 +15,10 @@ constexpr std::uint64_t WATCH_CYCLES = 64;  // how often the watchdog looks
 
 class System : public Model {
  public:
-  System(std::uint64_t init_seed, std::uint64_t period_ps) : Model(init_seed, period_ps) { reset(); }
+  System(std::uint64_t init_seed, std::uint64_t period_ps) : Model(init_seed, period_ps) {
+    hold(0);
+    reset();
+  }
 
   void reset() {
     enter();
@@ -97,6 +100,9 @@ class System : public Model {
     return false;
   }
 
+  // Bit i is the i-th stream: nothing moves on it while it is set.
+  void hold(std::uint32_t streams) { dut->held = streams; }
+
   // Beats that a memory moved since reset.
   bool memory_beats(const std::string &name, std::uint64_t &read, std::uint64_t &written) const {
 #define PORT(NAME) \
@@ -171,6 +177,8 @@ EXPORT int system_read(System *s, std::uint32_t address, std::uint32_t *value) {
 EXPORT int system_memory(System *s, const char *name, int handle, std::uint32_t latency, std::uint32_t rate, int shared) {
   return s->set_memory(name, handle, latency, rate, shared != 0);
 }
+// Streams on which nothing moves from now on, a bit for each in the order of the connectivity.
+EXPORT void system_hold(System *s, std::uint32_t streams) { s->hold(streams); }
 EXPORT int system_beats(const System *s, const char *name, std::uint64_t *read, std::uint64_t *written) {
   return s->memory_beats(name, *read, *written);
 }
