@@ -74,6 +74,10 @@ class MissError(PoolError):
         self.reason = reason
 
 
+class PrefetchError(SpeckvError):
+    """A prefetcher, its table or a policy was used wrongly: a size, a page number or a score out of range."""
+
+
 class DeviceTimeout(DeviceError):
     """A kernel did not answer in time. The message names the kernel and what it was waiting for."""
 
