@@ -361,6 +361,12 @@ class Graph:
                 return top
             if (kind == "gt" and b.value == mask(b.width)) or (kind == "ge" and b.value == 0):
                 return self.invert(top)
+        if b.op == "const" and predicate in ("ugt", "ule", "ult", "uge"):
+            # against a power of two: only whether a bit from there on is set
+            bound = b.value + (kind in ("gt", "le"))
+            if bound & (bound - 1) == 0 and 0 < bound <= mask(a.width):
+                upper = self.extract(a, bound.bit_length() - 1, a.width - bound.bit_length() + 1)
+                return self.icmp("ne" if kind in ("gt", "ge") else "eq", upper, self.const(0, upper.width))
         if kind in ("eq", "ne") and b.op == "const":
             slices, at, kept, want, known = self.slices_of(a), 0, [], 0, 0
             for node, lo, w in slices:
@@ -414,8 +420,26 @@ class Graph:
             return self.binary("or", c, b) if a.value else self.binary("and", self.invert(c), b)
         if b.width == 1 and b.op == "const":
             return self.binary("or", self.invert(c), a) if b.value else self.binary("and", c, a)
+        if a.op == "const" and b.op == "const":
+            return self._select_constants(c, a, b)
         shared = self._select_parts(c, a, b)
         return shared if shared is not None else self.raw("select", [c, a, b], a.width)
+
+    def _select_constants(self, c: Node, a: Node, b: Node) -> Node:
+        """Wiring: each bit is a constant, ``c``, or its inverse. LLVM writes a flag put at its place in a word so."""
+        inverse = self.invert(c) if b.value & ~a.value else c
+        parts: list[Node] = []
+        at = 0
+        while at < a.width:
+            pair, end = (a.value >> at & 1, b.value >> at & 1), at
+            while end < a.width and (a.value >> end & 1, b.value >> end & 1) == pair:
+                end += 1
+            if pair[0] == pair[1]:
+                parts.append(self.const(-pair[0], end - at))
+            else:
+                parts.append(self.sext(c if pair[0] else inverse, end - at))
+            at = end
+        return self.concat(parts)
 
     def _select_parts(self, c: Node, a: Node, b: Node) -> Node | None:
         """Choose only between the bits in which ``a`` and ``b`` differ; None if they share no bits."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from speckv import rtl, toolchain
 from speckv.checks import shown
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import of_design
 from speckv.device import verilate
 from speckv.device.build import CPUS, BuildLog, cached_build
 from speckv.device.sources import read_text
@@ -98,26 +98,29 @@ def engine(areas: Sequence[KernelArea]) -> EngineArea:
 
 
 def estimate(
-    design: Design, kernels: Sequence[str] = SYSTEM.kernels, *, on_part: Callable[[str], None] | None = None
+    design: Design, kernels: Sequence[str] | None = None, *, on_part: Callable[[str], None] | None = None
 ) -> list[KernelArea]:
-    """The area of `kernels` of the design's committed RTL; minutes for every part that is not cached yet.
+    """The area of `kernels` (default: all) of the design's committed RTL; minutes for every part that is not cached yet.
 
     `on_part` is called with what is mapped next. Raises ToolError for an unknown kernel, if Yosys is missing, fails or
     takes too long, and StaleRtlError if the RTL is not current.
     """
+    kernels = of_design(design).kernels if kernels is None else kernels
     folder = _folder(design, kernels)
     return [of_kernel(design.name, folder, kernel, on_part=on_part) for kernel in kernels]
 
 
-def parts(design: Design, kernels: Sequence[str] = SYSTEM.kernels) -> int:
+def parts(design: Design, kernels: Sequence[str] | None = None) -> int:
     """How often `estimate` calls `on_part`. Raises what `estimate` raises."""
+    kernels = of_design(design).kernels if kernels is None else kernels
     return parts_of(_folder(design, kernels), kernels)
 
 
 def _folder(design: Design, kernels: Sequence[str]) -> Path:
+    known = of_design(design).kernels
     for kernel in kernels:
-        if kernel not in SYSTEM.kernels:
-            raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(SYSTEM.kernels)}")
+        if kernel not in known:
+            raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(known)}")
     return rtl.current(design)
 
 

@@ -22,6 +22,13 @@ ENGINES = {
 }
 """Backend: module and class of its DMA engine."""
 
+TABLES = {
+    "software": ("speckv.prefetch.engine", "SoftwareTable"),
+    "csim": ("speckv.prefetch.csim", "CsimTable"),
+    "cosim": ("speckv.prefetch.cosim", "CosimTable"),
+}
+"""Backend: module and class of its prefetch table."""
+
 
 def load(
     table: Mapping[str, tuple[str, str]], backend: str, options: Mapping[str, Any], error: type[SpeckvError]

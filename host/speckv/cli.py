@@ -202,12 +202,11 @@ def rtl(arguments: argparse.Namespace) -> int:
 def area(arguments: argparse.Namespace) -> int:
     """`speckv area`: what the kernels of a design take, process by process."""
     from speckv import area as estimator
-    from speckv.connectivity import SYSTEM
     from speckv.design import Design
     from speckv.progress import Progress
 
     design = Design.load(arguments.design)
-    kernels = SYSTEM.kernels if arguments.kernel is None else (arguments.kernel,)
+    kernels = None if arguments.kernel is None else (arguments.kernel,)
     with Progress(estimator.parts(design, kernels)) as progress:
         areas = estimator.estimate(design, kernels, on_part=progress.step)
     if arguments.json:

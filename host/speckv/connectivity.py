@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from speckv.design import Design
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,24 @@ SYSTEM = Connectivity(
     ),
 )
 """The memory side of the kit: a DMA engine and its codec."""
+
+PREFETCH = Connectivity(
+    kernels=("kv_prefetch",),
+    streams=(),
+    memory_ports=(MemoryPort("kv_prefetch.control_memory", "control"),),
+)
+"""The prefetch table, of designs that have one."""
+
+KERNELS = (*SYSTEM.kernels, *PREFETCH.kernels)
+"""All kernels of the kit."""
+
+
+def of_design(design: Design) -> Connectivity:
+    """All kernels of a design."""
+    if design.prefetch is None:
+        return SYSTEM
+    return Connectivity(
+        kernels=KERNELS,
+        streams=(*SYSTEM.streams, *PREFETCH.streams),
+        memory_ports=(*SYSTEM.memory_ports, *PREFETCH.memory_ports),
+    )

@@ -8,7 +8,7 @@ import json
 import re
 import stat
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from speckv import frame
 from speckv.checks import cut, shown
 from speckv.code_tables import code_tables
 from speckv.errors import DesignError
+from speckv.prefetch.parameters import RANGES, TableParameters, violations
 from speckv.resources import hls_root
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -43,6 +44,7 @@ class Parameter:
     choices: tuple[Any, ...] = ()
     required: tuple[str, ...] = ()
     optional: bool = False
+    schema: Mapping[str, Any] = field(default_factory=dict)  # of a mapping: what stands in it
 
 
 PARAMETERS: dict[str, Parameter] = {
@@ -139,6 +141,21 @@ PARAMETERS: dict[str, Parameter] = {
         minimum=1,
         maximum=1000,
     ),
+    "prefetch": Parameter(
+        type=dict,
+        description="Sizes of the prefetch table (hls/prefetch.md). A design without them has no kv_prefetch.",
+        rule=f"a mapping with {', '.join(RANGES)}",
+        remedy="write all of them, or leave the block out",
+        optional=True,
+        schema={
+            "required": list(RANGES),
+            "additionalProperties": False,
+            "properties": {
+                name: {"description": r.description, "type": "integer", "minimum": r.minimum, "maximum": r.maximum}
+                for name, r in RANGES.items()
+            },
+        },
+    ),
 }
 
 
@@ -162,6 +179,7 @@ class Design:
     clock_mhz: float
     scale_bits: int = frame.SCALE_BITS
     engines: int = 1
+    prefetch: TableParameters | None = None
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -193,11 +211,15 @@ class Design:
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in mapping.items()
         }
+        if "prefetch" in values:
+            values["prefetch"] = TableParameters(**values["prefetch"])
         return cls(name=name, **values)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters as a design file holds them: name to number, text or list."""
-        values = {key: getattr(self, key) for key in PARAMETERS}
+        """The parameters as a design file holds them: name to number, text, list or mapping."""
+        values = {key: getattr(self, key) for key in PARAMETERS if key != "prefetch"}
+        if self.prefetch is not None:
+            values["prefetch"] = asdict(self.prefetch)
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     # ------------------------------------------------------------------------------------------ identity
@@ -360,7 +382,7 @@ def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
         if key not in PARAMETERS:
             text = cut(key) if isinstance(key, str) else shown(key)
             lines.append(f"{text} is no parameter; {_suggestion(text, list(PARAMETERS))}")
-    return lines or _lane_violations(mapping)
+    return lines or [*violations(mapping.get("prefetch")), *_lane_violations(mapping)]
 
 
 def _lane_violations(mapping: Mapping[str, Any]) -> list[str]:
@@ -409,7 +431,7 @@ def _list_problem(parameter: Parameter, value: Any) -> str | None:
     return None
 
 
-_TYPE_NAMES = {int: "integer", float: "number", str: "text", list: "list"}
+_TYPE_NAMES = {int: "integer", float: "number", str: "text", list: "list", dict: "mapping"}
 
 
 def _has_type(wanted: type, value: Any) -> bool:
@@ -526,6 +548,8 @@ def _property_schema(parameter: Parameter) -> dict[str, Any]:
         if parameter.required:
             schema["allOf"] = [{"contains": {"const": name}} for name in parameter.required]
         return schema
+    if parameter.type is dict:
+        return schema | {"type": "object", **parameter.schema}
     schema["type"] = {int: "integer", float: "number", str: "string"}[parameter.type]
     limits = {
         "enum": list(parameter.choices) or None,

@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from speckv import checks
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import KERNELS, SYSTEM, of_design
 from speckv.design import Design
 from speckv.errors import CapabilityError, ToolError
 from speckv.frame import SCALE_BITS, Codec
@@ -47,7 +47,7 @@ def render(
     Templates see the `design`, the `connectivity` of its kernels, and `banks`: which bank of the platform each of the
     memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. An unknown name in a
     template is an error. All templates are rendered before the first file is written, files are replaced as a
-    whole, and a file that would not change is left alone, so that builds stay incremental. Returns the paths of all
+    whole, and a file that would not change is left alone, so that builds stay incremental. Kernels that the design does not have are left out. Returns the paths of all
     outputs, sorted.
 
     Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names a memory that
@@ -63,6 +63,8 @@ def render(
         raise ToolError(
             f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely"
         )
+    absent = {f"{kernel}.cpp{_SUFFIX}" for kernel in KERNELS if kernel not in of_design(design).kernels}
+    names = [name for name in names if name.as_posix() not in absent]
     texts = {name: _render_one(environment(source), name, design, banks) for name in names}
     outputs = []
     for name, text in texts.items():
@@ -127,7 +129,7 @@ def _render_one(reader: jinja2.Environment, name: Path, design: Design, banks: M
     head = banner(name, design)
     try:
         template = reader.get_template(name.as_posix())
-        return head + template.render(design=design, connectivity=SYSTEM, banks=banks)
+        return head + template.render(design=design, connectivity=of_design(design), banks=banks)
     except jinja2.TemplateSyntaxError as error:
         where = f"{error.name or name.as_posix()}, line {error.lineno}"
         raise ToolError(f"template {where}: {error.message}; correct the template") from error

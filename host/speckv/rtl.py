@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from speckv import toolchain
 from speckv.checks import cut, shown
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import of_design
 from speckv.device import sources
 from speckv.errors import StaleRtlError, ToolError
 from speckv.resources import hls_root
@@ -107,7 +107,7 @@ def current(design: Design) -> Path:
 
 
 def _options(design: Design) -> dict[str, Any]:
-    return {"kernels": list(SYSTEM.kernels), "clock_ns": round(1000 / design.clock_mhz, 6)}
+    return {"kernels": list(of_design(design).kernels), "clock_ns": round(1000 / design.clock_mhz, 6)}
 
 
 def _inputs(rendered: Mapping[str, str]) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _compile(design: Design, rendered: Mapping[str, str]) -> dict[str, str]:
             path = Path(work) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        for kernel in SYSTEM.kernels:
+        for kernel in of_design(design).kernels:
             try:
                 compiled = hlsc.compile_kernel(
                     Path(work) / f"{kernel}.cpp",

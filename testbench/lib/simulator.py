@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import cocotb_tools.config
 from cocotb_tools.runner import get_runner
 from speckv import rtl, toolchain
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import KERNELS
 from speckv.design import Design
 from speckv.device.build import NATIVE_DIR
 from speckv.errors import StaleRtlError
@@ -163,7 +163,7 @@ def _rtl_sources(bench: Bench, folders: Iterable[Path]) -> list[Path]:
     A folder may hold all kernels with everything they use, in one file each or in many: the other kernels'
     own files are left out, all else is read.
     """
-    others = set(SYSTEM.kernels) - set(bench.kernels)
+    others = set(KERNELS) - set(bench.kernels)
     return [
         path
         for folder in folders

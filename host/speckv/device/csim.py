@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 HARNESS = "csim_harness.cpp"
 DMA_HARNESS = "dma_harness.cpp"
+PREFETCH_HARNESS = "prefetch_harness.cpp"
 LIBRARY = "libkernels.so"
 FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
 STANDARDS = {"clang": "-std=c++17", "gcc": "-std=c++14"}  # what hlsc compiles with; Vitis HLS' default
@@ -72,7 +73,9 @@ def build(
         for name, text in sources.text_files(folder).items()
     }
     flags = (STANDARDS[tool.family], *FLAGS, f"-DSPECKV_ENGINES={design.engines}", *watched)
-    harnesses = (HARNESS, DMA_HARNESS) if "kv_dma.cpp" in texts else (HARNESS,)  # sources of a test may have no kv_dma
+    # sources of a test may have no kv_dma, designs no kv_prefetch
+    optional = {"kv_dma.cpp": DMA_HARNESS, "kv_prefetch.cpp": PREFETCH_HARNESS}
+    harnesses = (HARNESS, *(harness for kernel, harness in optional.items() if kernel in texts))
     files = {
         **{f"src/{name}": text for name, text in texts.items()},
         **{f"src/{name}": sources.read_text(NATIVE_DIR / name) for name in harnesses},

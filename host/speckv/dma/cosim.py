@@ -33,6 +33,7 @@ from speckv.resources import writable_folder
 if TYPE_CHECKING:
     from speckv.design import Design
 
+CONTROLLED = "kv_dma"
 CONTROL, NEAR, FAR = "control", "near", "far"
 # AXI addresses of the memories' first bytes: above 32 bits, so that no half of one may be forgotten
 _BASES = {CONTROL: 0x0000_0008_0000_1000, NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
@@ -107,13 +108,14 @@ class CosimEngine(DmaEngine):
         checks.callback("progress", progress, DmaError)
         wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, DmaError))
         folder = committed.current(design)
-        known = registers.read_map(folder, system.CONTROLLED)
+        known = registers.read_map(folder, CONTROLLED)
         if known is None:
-            raise DeviceError(f"{folder} holds no register map of {system.CONTROLLED}: make the RTL anew")
+            raise DeviceError(f"{folder} holds no register map of {CONTROLLED}: make the RTL anew")
         path = system.build(
             design,
             folder,
             SYSTEM,
+            CONTROLLED,
             trace=wave is not None,
             on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
         )
@@ -269,17 +271,17 @@ class CosimEngine(DmaEngine):
             return DeviceError(f"{system.TOP} failed in simulation {when}: {self._model.message()}; it was reset")
         if state == RunState.EXPIRED:
             return DeviceTimeout(
-                f"{system.CONTROLLED} did not finish within timeout_cycles={timeout_cycles} {when}. "
+                f"{CONTROLLED} did not finish within timeout_cycles={timeout_cycles} {when}. "
                 "The system was reset; raise timeout_cycles if the batch is just long"
             )
         held = {kernel: self._model.levels(system.instance(kernel)) for kernel in SYSTEM.kernels}
         told = []
         for kernel, levels in held.items():
-            if levels or kernel == system.CONTROLLED:
+            if levels or kernel == CONTROLLED:
                 why = simulation.reason(self._model, system.instance(kernel), self._networks[kernel])
                 told.append(f"{kernel}: {f'{why}; ' if why else ''}{simulation.shown(levels)}")
         return DeviceTimeout(
-            f"{system.CONTROLLED} made no progress for {self._stuck_cycles} cycles {when}. {'. '.join(told)}. "
+            f"{CONTROLLED} made no progress for {self._stuck_cycles} cycles {when}. {'. '.join(told)}. "
             "The system was reset; open the engine with waveform= to see more"
         )
 
@@ -297,7 +299,7 @@ class CosimEngine(DmaEngine):
 
     def _no_answer(self, access: str, address: int) -> DeviceError:
         why = self._model.message()
-        return DeviceError(f"{system.CONTROLLED} does not answer the {access} of register 0x{address:02x}; {why}")
+        return DeviceError(f"{CONTROLLED} does not answer the {access} of register 0x{address:02x}; {why}")
 
     def _connect(self, name: str, *, silent: bool = False) -> None:
         """Puts a memory behind its link; one that is silent has no bandwidth."""

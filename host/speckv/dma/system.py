@@ -1,4 +1,4 @@
-"""The simulated system around kv_dma: its top module from the connectivity, and its shared object."""
+"""The simulated system around a kernel with registers: its top module from the connectivity, and its shared object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv.connectivity import Connectivity, Stream
+from speckv.connectivity import KERNELS, Connectivity, Stream
 from speckv.device import interface, verilate
 from speckv.device.build import NATIVE_DIR
 from speckv.device.sources import read_text
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 TOP = "kv_system"
-CONTROLLED = "kv_dma"
-"""The kernel that has registers and an interrupt."""
-
 _TEMPLATE = f"{TOP}.sv.j2"
 _MEMORY_RTL = "axi_memory.sv"
 _MEMORY_SIGNALS = (
@@ -52,8 +49,8 @@ def instance(kernel: str) -> str:
     return f"TOP.{TOP}.{kernel}_1"
 
 
-def top_module(connectivity: Connectivity, address_bits: int) -> str:
-    """The system's top module in SystemVerilog; `address_bits` of kv_dma's registers."""
+def top_module(connectivity: Connectivity, controlled: str, address_bits: int) -> str:
+    """The system's top module in SystemVerilog; `address_bits` of the registers of kernel `controlled`."""
     wires = {end: _wire(stream) for stream in connectivity.streams for end in (stream.source, stream.sink)}
     sources = {stream.source for stream in connectivity.streams}
 
@@ -70,7 +67,7 @@ def top_module(connectivity: Connectivity, address_bits: int) -> str:
                 for port, end in ports_of(kernel, list(wires))
             ],
             "memory_ports": [{"bundle": port, "memory": reached[end]} for port, end in ports_of(kernel, list(reached))],
-            "has_registers": kernel == CONTROLLED,
+            "has_registers": kernel == controlled,
         }
         for kernel in connectivity.kernels
     ]
@@ -92,22 +89,28 @@ def build(
     design: Design,
     folder: Path,
     connectivity: Connectivity,
+    controlled: str,
     *,
     trace: bool,
     on_build: Callable[[], None] | None = None,
 ) -> Path:
     """The shared object of the system whose kernels' RTL is in `folder`, built if need be.
 
+    `controlled` is the kernel that has registers and an interrupt.
     Raises ToolError if RTL of a kernel or a tool is missing, or a tool fails.
     """
-    sources = verilate.texts(verilate.rtl_files(folder))
+    sources = verilate.texts(
+        path
+        for path in verilate.rtl_files(folder)
+        if path.stem in connectivity.kernels or path.stem not in KERNELS
+    )
     for kernel in connectivity.kernels:
         if not {f"{kernel}{suffix}" for suffix in verilate.RTL_SUFFIXES} & sources.keys():
             raise ToolError(f"{folder} holds no RTL of {kernel}: make it with `speckv rtl {design.name}`")
-    ports = interface.recorded_ports(folder, CONTROLLED) or ()
+    ports = interface.recorded_ports(folder, controlled) or ()
     address_bits = [port.bits for port in ports if port.name == "s_axi_control_AWADDR"]
     if not address_bits:
-        raise ToolError(f"the report in {folder} names no registers of {CONTROLLED}: make the RTL anew")
+        raise ToolError(f"the report in {folder} names no registers of {controlled}: make the RTL anew")
     root = build_root()
     return verilate.build(
         root,
@@ -115,7 +118,7 @@ def build(
         TOP,
         {
             **sources,
-            f"{TOP}.sv": top_module(connectivity, address_bits[0]),
+            f"{TOP}.sv": top_module(connectivity, controlled, address_bits[0]),
             _MEMORY_RTL: read_text(NATIVE_DIR / _MEMORY_RTL),
         },
         SystemHarness(connectivity.memories),

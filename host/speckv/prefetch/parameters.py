@@ -61,8 +61,10 @@ class TableParameters:
         return 1 << self.page_bits
 
 
-def violations(sizes: Mapping[str, Any]) -> list[str]:
+def violations(sizes: Mapping[str, Any] | None) -> list[str]:
     """Every rule that the sizes break, one line each; names that are no sizes and sizes that are missing, too."""
+    if sizes is None:
+        return []
     lines = []
     for name, limits in RANGES.items():
         value = sizes.get(name)

@@ -1,0 +1,70 @@
+"""C simulation of the prefetch table: the C++ of kv_prefetch, compiled natively."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.device import csim, native
+from speckv.device.native import NUMBER, POINTER, TEXT
+from speckv.errors import DeviceError, PrefetchError
+from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
+from speckv.prefetch.engine import PrefetchEngine, TableRun, clear_all
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+
+class CsimTable(PrefetchEngine):
+    """The kernel's C++ as an engine. Its table is the process': one is open at a time, and empties it.
+
+    `sanitize`: see `speckv.device.csim.build`. `progress` is called with a sentence when something long begins.
+    """
+
+    backend: ClassVar[str] = "csim"
+    evidence: ClassVar[str] = "csim"
+
+    def __init__(
+        self, design: Design, *, sanitize: str | None = None, progress: Callable[[str], None] | None = None
+    ) -> None:
+        super().__init__(design)
+        checks.callback("progress", progress, PrefetchError)
+        path = csim.build(
+            design,
+            sanitize=sanitize,
+            on_build=lambda: progress and progress(f"compiling the kernels of design {design.name} for C simulation"),
+        )
+        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER, NUMBER, POINTER, POINTER])})
+        self.run(clear_all())
+
+    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
+        beats = beats_of(batch)
+        results = np.zeros(predicts, RESULT_DTYPE)
+        counts = np.zeros(2 + len(Counters._fields), np.uint64)
+        wrong = self._library.csim_prefetch(beats.ctypes.data, len(batch), results.ctypes.data, counts.ctypes.data)
+        if wrong is not None:
+            raise DeviceError(
+                f"kv_prefetch, batch of {len(batch)} commands: {wrong.decode(errors='replace')}; "
+                "the kernel's C++ reads or writes a stream too often or too seldom"
+            )
+        return finished(results, counts.tolist())
+
+    def _release(self) -> None:
+        """The next table empties what this one leaves."""
+
+
+def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:
+    """A run by what the kernel says: `done`, `failed`, then the counters. Raises DeviceError if it says another number of
+    results than there are PREDICTs, or that control memory failed.
+    """
+    done, failed = counts[:2]
+    if failed:
+        raise DeviceError(f"kv_prefetch: control memory failed {failed} times; results are missing, check the memory")
+    if done != len(results):
+        raise DeviceError(f"kv_prefetch wrote {done} results for {len(results)} PREDICTs: the kernel is wrong")
+    return TableRun(results, Counters(*counts[2:]), cycles)

@@ -1,0 +1,110 @@
+"""The prefetch table behind one interface, whatever runs it: batches of commands in, results and counters out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.backends import TABLES, load
+from speckv.errors import PrefetchError
+from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, batch_of
+from speckv.prefetch.table import PrefetchTable
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+MAX_COMMANDS = 1 << 18
+
+
+@dataclass(frozen=True)
+class TableRun:
+    """Results of a batch, RESULT_DTYPE [PREDICTs]; what it did; its cycles where there is a clock."""
+
+    results: NDArray[np.void]
+    counters: Counters
+    cycles: int | None = None
+
+
+class PrefetchEngine(ABC):
+    """An open prefetch table, empty at first; a context manager. Every call after `close` raises PrefetchError."""
+
+    backend: ClassVar[str]
+    evidence: ClassVar[str]
+
+    def __init__(self, design: Design) -> None:
+        if design.prefetch is None:
+            raise PrefetchError(f"design {design.name} has no block prefetch: add its sizes, see hls/prefetch.md")
+        self.design = design
+        self.parameters = design.prefetch
+        self._open = True
+
+    def run(self, batch: NDArray[np.void]) -> TableRun:
+        """Does a batch, COMMAND_DTYPE [commands]. Raises PrefetchError for another array or a longer one than MAX_COMMANDS,
+        DeviceError and DeviceTimeout if a simulation fails.
+        """
+        if not self._open:
+            raise PrefetchError("the prefetch table is closed: open another one")
+        if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE or batch.ndim != 1:
+            raise PrefetchError(f"batch is {checks.shown(batch)}, expected COMMAND_DTYPE [commands]; see batch_of")
+        if len(batch) > MAX_COMMANDS:
+            raise PrefetchError(f"the batch has {len(batch)} commands, expected at most {MAX_COMMANDS}: cut it")
+        return self._run(batch, int(np.count_nonzero(batch["op"] == Op.PREDICT)))
+
+    def close(self) -> None:
+        """Releases the table; closing twice is allowed."""
+        if self._open:
+            self._open = False
+            self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @abstractmethod
+    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun: ...
+
+    @abstractmethod
+    def _release(self) -> None: ...
+
+
+class SoftwareTable(PrefetchEngine):
+    """The golden model as an engine."""
+
+    backend: ClassVar[str] = "software"
+    evidence: ClassVar[str] = "software"
+
+    def __init__(self, design: Design) -> None:
+        super().__init__(design)
+        self.table = PrefetchTable(self.parameters)
+
+    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
+        before = self.table.counters
+        results = self.table.run(batch)
+        after = self.table.counters
+        return TableRun(results, Counters(*(a - b for a, b in zip(after, before, strict=True))))
+
+    def _release(self) -> None:
+        """There is nothing to release."""
+
+
+def clear_all() -> NDArray[np.void]:
+    """The batch that empties a table."""
+    return batch_of([Command(Op.CLEAR_ALL)])
+
+
+def open_table(design: Design, backend: str = "software", **options: Any) -> PrefetchEngine:
+    """Opens the prefetch table of a design: 'software' (the golden model), 'csim' (the kernel's C++) or 'cosim' (its RTL).
+
+    Raises PrefetchError for an unknown backend or option, or a design without a table, and what the backend raises:
+    ToolError for a missing tool, StaleRtlError for RTL that does not fit its sources.
+    """
+    engine: PrefetchEngine = load(TABLES, backend, options, PrefetchError)(design, **options)
+    return engine
