@@ -1,0 +1,154 @@
+"""Policies: what they have seen of one stream's attention, and which pages they expect next.
+
+A *stream* is one KV head of one layer of one sequence; each has a policy of its own. Masses are those of
+`speckv.prefetch.select.page_masses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.errors import PrefetchError
+from speckv.prefetch.select import NO_PAGE, Masses, Pages, top_pages
+
+MAX_PAGE = (1 << 20) - 1
+
+
+class Policy(Protocol):
+    """What every predictor of pages does."""
+
+    def observe(self, step: int, pages: Pages, mass: Masses) -> None:
+        """What a step attended to: distinct `pages` [n] and their masses [n]. Steps ascend."""
+
+    def predict(self, n: int) -> Pages:
+        """At most `n` pages that the next step is expected to need, the likeliest first."""
+
+
+@runtime_checkable
+class Guessing(Policy, Protocol):
+    """A policy that a guessed query helps."""
+
+    def guess(self, pages: Pages, mass: Masses) -> None:
+        """What the guess of the next query attends to; it counts for the next `predict` alone."""
+
+
+PolicyFactory = Callable[[], Policy]
+
+
+class _Scores:
+    """A score for each page, growing with the greatest page number."""
+
+    def __init__(self) -> None:
+        self.values: Masses = np.zeros(0)
+
+    def add(self, pages: Pages, mass: Masses) -> None:
+        """Adds to the scores of distinct pages. Raises PrefetchError for numbers or masses out of range."""
+        if pages.shape != mass.shape or pages.ndim != 1:
+            raise PrefetchError(
+                f"pages have shape {list(pages.shape)}, masses {list(mass.shape)}, expected [n] for both"
+            )
+        if not pages.size:
+            return
+        lowest, greatest = int(pages.min()), int(pages.max())
+        if lowest < 0 or greatest > MAX_PAGE:
+            raise PrefetchError(f"page {lowest if lowest < 0 else greatest} is out of range, expected 0 to {MAX_PAGE}")
+        if not (np.isfinite(mass).all() and mass.min() >= 0):
+            raise PrefetchError(f"a mass is {mass.min()}, expected finite numbers of at least 0")
+        if greatest >= len(self.values):
+            self.values = np.pad(self.values, (0, greatest + 1 - len(self.values)))
+        self.values[pages] += mass
+
+    def best(self, n: int) -> Pages:
+        """The `n` pages of the greatest scores."""
+        best = top_pages(self.values, n)
+        return best[best != NO_PAGE]
+
+
+class LastSet:
+    """The pages of the step before, by their mass."""
+
+    def __init__(self) -> None:
+        self._scores = _Scores()
+
+    def observe(self, step: int, pages: Pages, mass: Masses) -> None:
+        """Remembers this step in place of the one before."""
+        self._scores.values[:] = 0
+        self._scores.add(pages, mass)
+
+    def predict(self, n: int) -> Pages:
+        """The heaviest pages of the last step."""
+        return self._scores.best(n)
+
+
+class DecayedMass:
+    """The sum of all masses seen, each multiplied by `decay` for every step since then."""
+
+    def __init__(self, decay: float = 0.5) -> None:
+        """Raises PrefetchError unless 0 <= decay < 1."""
+        self._decay = checks.probability("decay", decay, PrefetchError)
+        self._scores = _Scores()
+        self._step: int | None = None
+
+    @property
+    def scores(self) -> Masses:
+        """The score of each page seen so far, [pages]."""
+        return self._scores.values
+
+    def observe(self, step: int, pages: Pages, mass: Masses) -> None:
+        """Decays for the steps since the last one, and adds. Raises PrefetchError if steps do not ascend."""
+        if self._step is not None:
+            if step <= self._step:
+                raise PrefetchError(f"step {step} came after step {self._step}: steps ascend")
+            self._scores.values *= self._decay ** (step - self._step)
+        self._step = step
+        self._scores.add(pages, mass)
+
+    def predict(self, n: int) -> Pages:
+        """The pages of the greatest decayed mass."""
+        return self._scores.best(n)
+
+
+class SpeculativeQuery:
+    """The pages that a guess of the next query attends to, plus `history_weight` times the decayed mass.
+
+    The guess costs a pass of the model over a guessed token, at which keys, or a low-bit index of them, are scored
+    (the method of SpeCache). Without a guess it predicts from history.
+    """
+
+    def __init__(self, history_weight: float = 0.0, decay: float = 0.5) -> None:
+        """Raises PrefetchError for a weight below 0, or what `DecayedMass` refuses."""
+        if not history_weight >= 0:
+            raise PrefetchError(f"history_weight is {checks.shown(history_weight)}, expected at least 0")
+        self._weight = history_weight
+        self._history = DecayedMass(decay)
+        self._guess: _Scores | None = None
+
+    def observe(self, step: int, pages: Pages, mass: Masses) -> None:
+        """Adds to the history; a guess of this step is of no more use."""
+        self._history.observe(step, pages, mass)
+        self._guess = None
+
+    def guess(self, pages: Pages, mass: Masses) -> None:
+        """What the guessed query attends to."""
+        self._guess = _Scores()
+        self._guess.add(pages, mass)
+
+    def predict(self, n: int) -> Pages:
+        """The pages of the greatest sum of both."""
+        if self._guess is None:
+            return self._history.predict(n)
+        both = _Scores()
+        for values, weight in ((self._guess.values, 1.0), (self._history.scores, self._weight)):
+            both.add(np.arange(len(values)), weight * values)
+        return both.best(n)
+
+
+def seen(masses: NDArray[np.float64]) -> tuple[Pages, Masses]:
+    """The pages that have a mass, and their masses, of [pages]: what `observe` and `guess` take."""
+    pages = np.flatnonzero(masses)
+    return pages, masses[pages]
