@@ -6,18 +6,34 @@ to that of the best ones, so that both fetch the same bytes; `covered` the mass 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from speckv.errors import PrefetchError
-from speckv.prefetch.policies import DecayedMass, Guessing, LastSet, Policy, PolicyFactory, SpeculativeQuery, seen
+from speckv.prefetch.parameters import TableParameters
+from speckv.prefetch.policies import (
+    DecayedMass,
+    Guessing,
+    LastSet,
+    Policy,
+    PolicyFactory,
+    SpeculativeQuery,
+    TableScores,
+    seen,
+)
 from speckv.prefetch.select import NO_PAGE, Masses, Pages, top_pages
+from speckv.prefetch.table import PrefetchTable
 
 DECAYS = (0.3, 0.4, 0.5, 0.6, 0.7)
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 TUNED_PAGES = 8
+
+LAST, HISTORY, TABLE_MODEL, TABLE = "last set", "decayed mass", "table, in floating point", "table"
+SPECULATIVE, COMBINED = "speculative query", "speculative + history"
+"""Names of the policies."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +132,21 @@ def tune(replay: Replay, steps: int) -> Tuned:
     return Tuned(decay, max(WEIGHTS, key=lambda one: recall(lambda: SpeculativeQuery(one, decay))))
 
 
-def policies(tuned: Tuned, *, guesses: bool) -> Mapping[str, PolicyFactory]:
-    """Every policy by name; those with a guessed query if there are `guesses`."""
+def policies(tuned: Tuned, parameters: TableParameters, *, guesses: bool) -> dict[str, PolicyFactory]:
+    """Every policy by name; those with a guessed query if there are `guesses`. All streams share one table."""
     by_name: dict[str, PolicyFactory] = {
-        "last set": LastSet,
-        "decayed mass": lambda: DecayedMass(tuned.decay),
+        LAST: LastSet,
+        HISTORY: lambda: DecayedMass(tuned.decay),
+        TABLE_MODEL: lambda: DecayedMass(1 - 0.5**parameters.decay_shift),
+        TABLE: table_policy(parameters),
     }
     if guesses:
-        by_name["speculative query"] = SpeculativeQuery
-        by_name["speculative + history"] = lambda: SpeculativeQuery(tuned.weight, tuned.decay)
+        by_name[SPECULATIVE] = SpeculativeQuery
+        by_name[COMBINED] = lambda: SpeculativeQuery(tuned.weight, tuned.decay)
     return by_name
+
+
+def table_policy(parameters: TableParameters) -> PolicyFactory:
+    """Streams of one new table, with the keys 0, 1, …"""
+    table, keys = PrefetchTable(parameters), itertools.count()
+    return lambda: TableScores(table, next(keys))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from speckv import checks
 from speckv.errors import PrefetchError
 from speckv.prefetch.select import NO_PAGE, Masses, Pages, top_pages
+from speckv.prefetch.table import PrefetchTable
 
 MAX_PAGE = (1 << 20) - 1
 
@@ -146,6 +147,36 @@ class SpeculativeQuery:
         for values, weight in ((self._guess.values, 1.0), (self._history.scores, self._weight)):
             both.add(np.arange(len(values)), weight * values)
         return both.best(n)
+
+
+class TableScores:
+    """What the prefetch table of the hardware knows: one row of it is one stream's history.
+
+    Masses become integer weights, `WEIGHT_ONE` for a mass of 1. The heaviest pages of a step, as many as a row has
+    ways, are touched, the heaviest last: a new page takes the place of a row's last one.
+    """
+
+    WEIGHT_ONE = 8192
+
+    def __init__(self, table: PrefetchTable, key: int) -> None:
+        """`key` is the stream's, any number of 64 bits that no other stream has."""
+        self._table = table
+        self._key = key
+
+    def observe(self, step: int, pages: Pages, mass: Masses) -> None:
+        """Decays the row once, whatever the step, and touches."""
+        self._table.decay(self._key)
+        heaviest = np.argsort(-mass, kind="stable")[: self._table.parameters.ways]
+        weights = np.rint(mass * self.WEIGHT_ONE).astype(np.int64)
+        for index in reversed(heaviest.tolist()):
+            if weights[index]:
+                self._table.touch(self._key, int(pages[index]), int(weights[index]))
+
+    def predict(self, n: int) -> Pages:
+        """The best pages of the row, at most its ways."""
+        n = checks.integer("count", n, 1, checks.MAX_COUNT, PrefetchError)
+        found = self._table.predict(self._key, min(n, self._table.parameters.ways))
+        return np.array(found.pages, np.int64)
 
 
 def seen(masses: NDArray[np.float64]) -> tuple[Pages, Masses]:

@@ -1,0 +1,61 @@
+"""Where a prefetcher's pages come from, and when: a model of a link, or a DMA engine that really fetches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv.dma.descriptor import Descriptor
+from speckv.dma.engine import DmaEngine
+from speckv.dma.links import Link
+from speckv.prefetch.select import Pages
+
+Cycles = NDArray[np.float64]
+
+
+class Source(Protocol):
+    """Far memory. All streams share it."""
+
+    def fetch(self, stream: int, pages: Pages, now: float) -> Cycles:
+        """Starts to fetch a stream's `pages` [n] at the cycle `now`; the cycles [n] at which they are there."""
+
+
+class LinkModel:
+    """Pages cross a link one behind another, in the order in which they were asked for; each is there a latency later.
+
+    Codecs, descriptors and the near memory cost nothing here: evidence `model`.
+    """
+
+    def __init__(self, link: Link, clock_mhz: float, page_bytes: int) -> None:
+        """`page_bytes` are those that cross the link for a page."""
+        self._latency = link.latency_cycles(clock_mhz)
+        self._page_cycles = page_bytes / link.bytes_per_cycle(clock_mhz)
+        self._free = 0.0
+
+    def fetch(self, stream: int, pages: Pages, now: float) -> Cycles:
+        """Queues the pages behind those that are under way."""
+        sent = max(now, self._free) + self._page_cycles * np.arange(1, len(pages) + 1, dtype=np.float64)
+        if len(pages):
+            self._free = float(sent[-1])
+        sent += self._latency
+        return sent
+
+
+class EngineSource:
+    """A DMA engine with a clock: each call is a batch, whose pages are there when it ends; the next one waits for it."""
+
+    def __init__(self, engine: DmaEngine, descriptor: Callable[[int, int], Descriptor]) -> None:
+        """`descriptor(stream, page)` is the FETCH of a page."""
+        self._engine = engine
+        self._descriptor = descriptor
+        self._free = 0.0
+
+    def fetch(self, stream: int, pages: Pages, now: float) -> Cycles:
+        """Runs the batch, and gives the cycle of its end. Raises what `DmaEngine.run_all` raises."""
+        if len(pages):
+            result = self._engine.run_all([self._descriptor(stream, page) for page in pages.tolist()])
+            self._free = max(now, self._free) + (result.cycles or 0)
+        return np.full(len(pages), self._free)
