@@ -14,7 +14,8 @@ from speckv.prefetch.reuse import ReuseRate
 
 Prompts = Sequence[Sequence[BlockId]]
 
-POLICIES: Mapping[str, Callable[[], Policy]] = {"LRU": LeastRecentlyUsed, "reuse rate": ReuseRate}
+LRU, REUSE_RATE = "LRU", "reuse rate"
+POLICIES: Mapping[str, Callable[[], Policy]] = {LRU: LeastRecentlyUsed, REUSE_RATE: ReuseRate}
 CAPACITIES = (1_000, 5_000, 10_000, 30_000, 50_000)
 
 

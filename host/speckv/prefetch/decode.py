@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from speckv.prefetch.attention import Attention
 from speckv.prefetch.evaluate import Replay
 from speckv.prefetch.policies import PolicyFactory, seen
 from speckv.prefetch.prefetcher import PrefetchCounts, Prefetcher
@@ -29,11 +28,6 @@ class Loop:
     needed: int = 8
     near_pages: int = 24
     layer_cycles: float = 3000.0
-
-    @classmethod
-    def of(cls, attention: Attention, replay: Replay, layout: Layout, layer_cycles: float) -> Loop:
-        """The loop of a dump."""
-        return cls(replay, attention.positions, layout, layer_cycles=layer_cycles)
 
 
 @dataclass(frozen=True)

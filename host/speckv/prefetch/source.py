@@ -45,7 +45,7 @@ class LinkModel:
 
 
 class EngineSource:
-    """A DMA engine with a clock: each call is a batch, whose pages are there when it ends; the next one waits for it."""
+    """A DMA engine with a clock: each call is a batch. Its pages are there when it ends; the next one waits for it."""
 
     def __init__(self, engine: DmaEngine, descriptor: Callable[[int, int], Descriptor]) -> None:
         """`descriptor(stream, page)` is the FETCH of a page."""

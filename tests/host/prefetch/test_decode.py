@@ -1,0 +1,111 @@
+"""The decode loop and its sources: waiting by hand, a real engine in place of the link, and what prefetching gains."""
+
+from __future__ import annotations
+
+import dumps
+import numpy as np
+import pytest
+from speckv import frame
+from speckv.design import Design
+from speckv.dma import BatchResult, Descriptor, Op, SoftwareEngine, Traffic
+from speckv.dma.links import Link
+from speckv.errors import DmaError
+from speckv.prefetch import decode
+from speckv.prefetch.evaluate import Replay
+from speckv.prefetch.policies import DecayedMass, SpeculativeQuery
+from speckv.prefetch.select import Layout
+from speckv.prefetch.source import EngineSource, LinkModel
+
+LAYOUT = Layout(page_tokens=4, sinks=2, window=8)
+LINK = Link("test", 6.4, 100.0, False, "at 100 MHz a beat a cycle and 10 cycles of latency")
+CLOCK_MHZ, PAGE_BYTES = 100.0, 256
+
+
+def source() -> LinkModel:
+    return LinkModel(LINK, CLOCK_MHZ, PAGE_BYTES)
+
+
+def test_pages_cross_the_link_one_behind_another() -> None:
+    link = source()
+    assert link.fetch(0, np.array([3, 4]), 50).tolist() == [64, 68]
+    assert link.fetch(1, np.array([9]), 50).tolist() == [72]  # the streams share it
+    assert link.fetch(0, np.array([], np.int64), 60).tolist() == []
+    assert link.fetch(0, np.array([9]), 100).tolist() == [114]
+
+
+@pytest.fixture(scope="module")
+def loop() -> decode.Loop:
+    dump = dumps.attention()
+    replay = Replay(dump.masses(LAYOUT), dump.guess_masses(LAYOUT))
+    return decode.Loop(replay, dump.positions, LAYOUT, needed=4, near_pages=12, layer_cycles=500)
+
+
+def test_fetching_on_demand_waits_for_every_page(loop: decode.Loop) -> None:
+    """A layer asks for 4 pages for each of 2 heads: 32 cycles and the latency, less what leaves the window just now."""
+    found = decode.run(loop, None, source(), near_pages=0)
+    per_layer = found.stall_cycles_per_step / dumps.LAYERS
+    assert 42 - 8 <= per_layer <= 42
+    assert found.counts.missed + found.counts.hits == 4 * 2 * dumps.LAYERS * dumps.STEPS
+    assert found.total_cycles == found.stall_cycles + 500 * dumps.LAYERS * dumps.STEPS
+
+
+def test_less_is_waited_for_with_more_knowledge(loop: decode.Loop) -> None:
+    stalls = [
+        decode.run(loop, policy, source(), near_pages=near, first=16).stall_cycles_per_step
+        for policy, near in ((None, 0), (None, 12), (DecayedMass, 12), (lambda: SpeculativeQuery(0.2), 12))
+    ]
+    assert stalls == sorted(stalls, reverse=True)
+    assert stalls[3] < 0.8 * stalls[1]
+
+
+def test_what_has_no_time_comes_late(loop: decode.Loop) -> None:
+    slow = Link("slow", 0.64, 5000.0, False, "test")
+    hurried = decode.Loop(loop.replay, loop.positions, LAYOUT, needed=4, near_pages=12, layer_cycles=1)
+    found = decode.run(hurried, lambda: SpeculativeQuery(0.2), LinkModel(slow, CLOCK_MHZ, PAGE_BYTES))
+    assert found.counts.late > 0 and found.stall_cycles > 0
+
+
+def test_only_counted_steps_count(loop: decode.Loop) -> None:
+    whole, half = (decode.run(loop, DecayedMass, source(), first=first) for first in (0, 32))
+    assert half.steps == 32 and half.stall_cycles < whole.stall_cycles
+    assert half.counts.hits + half.counts.late + half.counts.missed == 4 * 2 * dumps.LAYERS * 32
+    assert half.total_cycles == half.stall_cycles + 500 * dumps.LAYERS * 32
+
+
+class Clocked(SoftwareEngine):
+    """The numpy model with a clock: 7 cycles a descriptor."""
+
+    def _run(self, batch: np.ndarray, count: int, timeout_cycles: int | None) -> BatchResult:
+        done = super()._run(batch, count, timeout_cycles)
+        return BatchResult(done.completions, done.traffic, 7 * count)
+
+
+def test_an_engine_really_fetches_the_pages() -> None:
+    """Pages of 4 tokens × 32 channels, 2 streams; page p of stream s holds 100 s + p everywhere."""
+    tokens, channels, count = 4, 32, 6
+    raw = 2 * tokens * channels
+    with Clocked(Design.load("tiny"), 2 * count * raw, 2 * count * (raw + 64)) as engine:
+
+        def descriptor(stream: int, page: int) -> Descriptor:
+            slot = stream * count + page
+            return Descriptor(
+                Op.FETCH, near=slot * raw, far=slot * (raw + 64), raw_bytes=raw, frame_bytes=raw + 64,
+                codec=frame.Codec.RAW, kind=0, tokens=tokens, channels=channels, page_key=slot,
+            )  # fmt: skip
+
+        near = engine.near.view(np.uint16).reshape(2, count, -1)
+        for stream in range(2):
+            for page in range(count):
+                near[stream, page] = 100 * stream + page
+        engine.run_all([descriptor(s, p)._replace(op=Op.OFFLOAD) for s in range(2) for p in range(count)])
+        engine.near[:] = 0
+        engine.moved = Traffic()
+        far = EngineSource(engine, descriptor)
+        assert far.fetch(1, np.array([4, 2]), 50).tolist() == [64, 64]
+        assert far.fetch(0, np.array([1]), 50).tolist() == [71]  # behind the batch before
+        assert far.fetch(0, np.array([], np.int64), 500).tolist() == []
+        assert engine.moved.near_written_bytes == 3 * raw
+        assert [near[1, 4, 0], near[1, 2, 0], near[0, 1, 0], near[0, 0, 0]] == [104, 102, 1, 0]
+        engine.far[:64] = 0
+        with pytest.raises(DmaError, match="page 0x0"):
+            far.fetch(0, np.array([0]), 600)
