@@ -113,11 +113,10 @@ def main() -> int:
     layers = sorted({int(one) for one in arguments.layers.split(",")})
     if not 0 <= layers[0] <= layers[-1] < model.shape.layers:
         raise SystemExit(f"layers are {arguments.layers}, expected some of 0 to {model.shape.layers - 1}")
-    content = arguments.text.read_bytes()
     try:
-        text = content.decode("utf-8")
+        text = arguments.text.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        text = content.decode("latin-1")
+        text = arguments.text.read_text(encoding="latin-1")
     ids = model.tokenize(text)[arguments.start : arguments.start + arguments.tokens]
     if len(ids) < arguments.tokens:
         raise SystemExit(f"{arguments.text} has {len(ids)} tokens from --start on, expected {arguments.tokens}")

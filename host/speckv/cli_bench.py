@@ -42,6 +42,21 @@ def add_commands(commands: Any) -> None:
     _add_data(add)
 
 
+    add = adder(subjects, "prefetch", prefetch, "prediction of pages and of blocks: recall, waiting hidden, hit rates")
+    add(
+        "--kv",
+        type=Path,
+        metavar="PATH",
+        help="attention dumps: a .npz file, or a folder of such and of NAME_K.npy, NAME_Q.npy and NAME_Qspec.npy",
+    )
+    add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
+    add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
+    add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
+    add("--design", default="tiny", metavar="DESIGN", help="whose clock counts the cycles (tiny)")
+    add("--plot", type=Path, metavar="FILE.svg", help="write a plot of recall against bytes fetched (with --kv)")
+    add("--plot-blocks", type=Path, metavar="FILE.svg", help="write a plot of hit rate against capacity (with --trace)")
+
+
 def _add_data(add: Any) -> None:
     """The options that say what to measure codecs on."""
     add("--codecs", metavar="NAMES", help="names with commas between them (default: all)")
@@ -75,17 +90,24 @@ def _chosen(arguments: argparse.Namespace) -> tuple[list[bench.Dataset], list[st
     return datasets, names
 
 
+def _check_folder(path: Path) -> None:
+    """Raises FileError if there is no folder to write `path` to."""
+    from speckv.errors import FileError
+
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+
+
 def codec(arguments: argparse.Namespace) -> int:
     """`speckv bench codec`: exit code 0 if every codec kept its promise; a target that is missed is no failure."""
     from speckv import area, bench
     from speckv.bench import extras, output, plots
     from speckv.design import Design
-    from speckv.errors import FileError
     from speckv.progress import Progress
     from speckv.resources import write_atomic
 
-    if arguments.plot and not arguments.plot.absolute().parent.is_dir():
-        raise FileError(f"cannot write {arguments.plot}: there is no folder {arguments.plot.parent}; make it first")
+    if arguments.plot:
+        _check_folder(arguments.plot)
     datasets, names = _chosen(arguments)
     quality = extras.load_quality(arguments.quality) if arguments.quality else []
     with_rtl, with_area = arguments.rtl or arguments.all, arguments.area or arguments.all
@@ -135,4 +157,46 @@ def pool(arguments: argparse.Namespace) -> int:
         print_json(bench.as_json(book, rows))
     else:
         say(bench.table(book, rows))
+    return OK
+
+
+def prefetch(arguments: argparse.Namespace) -> int:
+    """`speckv bench prefetch`: policies on attention dumps and traces; a target that is missed is no failure."""
+    from speckv.bench import prefetch as bench
+    from speckv.bench import prefetch_output as output
+    from speckv.design import Design
+    from speckv.dma.links import link
+    from speckv.errors import PrefetchError
+    from speckv.prefetch import attention, mooncake
+    from speckv.progress import Progress
+    from speckv.resources import write_atomic
+
+    if not arguments.kv and not arguments.trace:
+        raise PrefetchError("nothing to measure: pass --kv with attention dumps, --trace with requests, or both")
+    for option, path, needs in (("--plot", arguments.plot, "kv"), ("--plot-blocks", arguments.plot_blocks, "trace")):
+        if path and not getattr(arguments, needs):
+            raise PrefetchError(f"{option} needs --{needs}: pass it, or leave the plot out")
+        if path:
+            _check_folder(path)
+    if not 0 < arguments.layer_ns < float("inf"):
+        raise PrefetchError(f"--layer-ns is {arguments.layer_ns:g}, expected a positive number of nanoseconds")
+    chosen, clock_mhz = link(arguments.link), Design.load(arguments.design).clock_mhz
+    dumps = []
+    if arguments.kv:
+        dumps = attention.in_folder(arguments.kv) if arguments.kv.is_dir() else [attention.load(arguments.kv)]
+    requests = mooncake.load(arguments.trace) if arguments.trace else []
+    result = bench.Result(layer_ns=arguments.layer_ns)
+    with Progress(bench.steps(dumps, requests)) as progress:
+        if dumps:
+            bench.measure_pages(result, dumps, chosen, clock_mhz, on_step=progress.step)
+        if requests:
+            bench.measure_blocks(result, requests, on_step=progress.step)
+    if arguments.plot:
+        write_atomic(Path(os.path.realpath(arguments.plot)), output.recall_plot(result, dumps[-1].name))
+    if arguments.plot_blocks:
+        write_atomic(Path(os.path.realpath(arguments.plot_blocks)), output.hit_rate_plot(result))
+    if arguments.json:
+        print_json(output.as_json(result))
+    else:
+        say(output.table(result))
     return OK

@@ -169,13 +169,18 @@ def lines(
     x_axis: str,
     y_axis: str,
     *,
-    limit: tuple[float, str],
+    limit: tuple[float, str] | None = None,
+    x_marks: Sequence[float] = (),
 ) -> str:
-    """Lines over a logarithmic (base 2) x axis, against a limit."""
+    """Lines over a logarithmic (base 2) x axis, against a limit if there is one.
+
+    The x axis has a number at each of `x_marks`, or else at the points that are powers of two, and the last one.
+    """
     left, right, top, bottom = 46.0, WIDTH - 14.0, 64.0, 260.0
     exponents = [float(np.log2(x)) for one in series for x, _ in one.points]
     low, high = min(exponents), max(max(exponents), min(exponents) + 1)
-    marks = ticks(max([limit[0]] + [y for one in series for _, y in one.points]), 4)
+    highest = max([y for one in series for _, y in one.points] + ([limit[0]] if limit else []))
+    marks = ticks(highest or 1.0, 4)
     span_x, span_y = (right - left) / (high - low), (bottom - top) / marks[-1]
     body = []
     for mark in marks:
@@ -187,13 +192,15 @@ def lines(
     positions = sorted({x for one in series for x, _ in one.points})
     for x_value in positions:
         x = left + (float(np.log2(x_value)) - low) * span_x
-        if float(np.log2(x_value)).is_integer() or x_value == positions[-1]:
+        is_round = float(np.log2(x_value)).is_integer() or x_value == positions[-1]
+        if x_value in x_marks or (is_round and not x_marks):
             body += [
                 line(x, bottom, x, bottom + 4, "grid"),
                 text(x, bottom + LINE, number(x_value), css="tick", anchor="middle"),
             ]
-    y = bottom - limit[0] * span_y
-    body += [line(left, y, right, y, "limit"), text(right, y - 6, limit[1], css="limit-label", anchor="end")]
+    if limit:
+        y = bottom - limit[0] * span_y
+        body += [line(left, y, right, y, "limit"), text(right, y - 6, limit[1], css="limit-label", anchor="end")]
     for one in series:
         points = [(left + (float(np.log2(x)) - low) * span_x, bottom - y * span_y) for x, y in one.points]
         body.append(path(points, f"line {one.css}"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import TypeAlias
 
-from .svg import LINE, WIDTH, document, legend, line, number, text, ticks, vertical_text
+from .svg import LINE, WIDTH, document, legend, line, number, standalone, text, ticks, vertical_text
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 _GLYPH = 6.4  # mean advance of a glyph of a tick
@@ -64,7 +63,7 @@ def scatter(
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, x_axis, css="axis", anchor="middle"))
     body.append(vertical_text(12, (top + bottom) / 2, y_axis))
     body.append(legend(left, 14, list(entries)))
-    return _standalone(document(title, description, bottom + 2 * LINE + 10, body))
+    return standalone(document(title, description, bottom + 2 * LINE + 10, body))
 
 
 def _labels(placed: Sequence[tuple[float, float, Point]]) -> list[str]:
@@ -103,10 +102,3 @@ def _places(x: float, y: float, width: float) -> list[_Box]:
 def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
-
-def _standalone(picture: str) -> str:
-    """The picture with the report's colours and fonts inside, so that it shows by itself."""
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
-    at = picture.index(">") + 1
-    style += "svg { font-family: system-ui, sans-serif; background: var(--bg); }"
-    return f"{picture[:at]}<style>{style.replace('&', '&amp;').replace('<', '&lt;')}</style>{picture[at:]}\n"

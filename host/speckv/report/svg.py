@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import html
 import math
+from importlib import resources
 
 WIDTH = 480
 LINE = 17  # height of a line of text
@@ -58,6 +59,14 @@ def document(title: str, description: str, height: float, body: list[str], *, wi
         f'<desc id="d{ident}">{html.escape(description)}</desc>'
         f"{''.join(body)}</svg>"
     )
+
+
+def standalone(picture: str) -> str:
+    """The picture with the report's colours and fonts inside, so that it shows by itself."""
+    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    at = picture.index(">") + 1
+    style += "svg { font-family: system-ui, sans-serif; background: var(--bg); }"
+    return f"{picture[:at]}<style>{style.replace('&', '&amp;').replace('<', '&lt;')}</style>{picture[at:]}\n"
 
 
 def ticks(greatest: float, count: int = 5) -> list[float]:

@@ -1,0 +1,206 @@
+"""What prefetching is worth: pages predicted on real attention, cycles not waited for, blocks hit on real requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from speckv.bench.results import HOST
+from speckv.dma.links import Link
+from speckv.prefetch import blocks, decode, evaluate
+from speckv.prefetch.attention import Attention
+from speckv.prefetch.evaluate import Quality, Replay, Tuned
+from speckv.prefetch.mooncake import Request
+from speckv.prefetch.parameters import TableParameters
+from speckv.prefetch.policies import PolicyFactory
+from speckv.prefetch.prefetcher import PrefetchCounts
+from speckv.prefetch.select import Layout, top_pages
+from speckv.prefetch.source import LinkModel
+
+PAGES = (8, 12, 16)
+CURVE_PAGES = (2, 4, 8, 12, 16, 24, 32)
+INDEX_BITS = 2
+INDEX = f"{INDEX_BITS}-bit index, true query"
+BEST = "best pages"
+"""Beside the policies: pages chosen with the true query, by an index of K and by K."""
+ON_DEMAND, KEPT = "on demand", "pages kept, no prefetch"
+LOOP_POLICIES = (evaluate.HISTORY, evaluate.TABLE, evaluate.SPECULATIVE, evaluate.COMBINED)
+LAYER_NS = 10_000.0
+"""What a layer takes in one step of decoding, besides waiting: a short time, which hides little."""
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """One policy on the steps of a dump that no constant was tuned on; `bytes` are fetched for a KV head and step."""
+
+    dataset: str
+    steps: str
+    policy: str
+    bytes: int
+    quality: Quality
+
+
+@dataclass(frozen=True)
+class LoopRow:
+    """One way through the decode loop. `hidden`: share of the waiting on demand that is gone; `hidden_beyond_kept`:
+    share of what is left when pages are kept but none prefetched. `read_bytes` and `wasted_bytes` are raw, in a step.
+    """
+
+    dataset: str
+    link: str
+    way: str
+    stall_cycles_per_step: float
+    hidden: float
+    hidden_beyond_kept: float
+    depth: float
+    read_bytes: float
+    wasted_bytes: float
+    counts: PrefetchCounts
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """One capacity, in blocks: the hits of each policy by name, and the most that any could have."""
+
+    capacity: int
+    hits: dict[str, blocks.Hits]
+    optimum: float
+
+
+@dataclass
+class Result:
+    """All that was measured; evidence `model`."""
+
+    tuned: Tuned | None = None
+    pages: list[PageRow] = field(default_factory=list)
+    curves: list[PageRow] = field(default_factory=list)
+    loops: list[LoopRow] = field(default_factory=list)
+    blocks: list[BlockRow] = field(default_factory=list)
+    bound: float | None = None
+    layer_ns: float = LAYER_NS
+    evidence: str = HOST
+
+
+Note = Callable[[str], None]
+
+
+def steps(dumps: Sequence[Attention], requests: Sequence[Request]) -> int:
+    """How often `attention` and `requests` call `on_step`, at most."""
+    return 1 + len(dumps) * (2 + 6 + 2 + len(LOOP_POLICIES)) + bool(requests) * len(blocks.CAPACITIES)
+
+
+def measure_pages(
+    result: Result,
+    dumps: Sequence[Attention],
+    link: Link,
+    clock_mhz: float,
+    *,
+    layout: Layout | None = None,
+    parameters: TableParameters | None = None,
+    on_step: Note = lambda _: None,
+) -> None:
+    """Judges every policy, and the decode loop behind `link`. Constants are tuned on the first half of the first dump;
+    its other half counts, and all of the other dumps.
+
+    Raises PrefetchError for a dump whose context is too short to have far pages.
+    """
+    layout, parameters = layout or Layout(), parameters or TableParameters()
+    for index, dump in enumerate(dumps):
+        on_step(f"{dump.name}: attention")
+        replay = Replay(dump.masses(layout), dump.guess_masses(layout))
+        first = replay.steps // 2 if index == 0 else 1
+        if result.tuned is None:
+            on_step(f"{dump.name}: tuning")
+            result.tuned = evaluate.tune(replay, first)
+        policies = evaluate.policies(result.tuned, parameters, guesses=replay.guesses is not None)
+        which = "second half" if index == 0 else "all"
+        row = _PageRows(dump, layout, replay, first, which)
+        for name, policy in policies.items():
+            on_step(f"{dump.name}: {name}")
+            rows = row.of(name, replay.predictions(policy, max(CURVE_PAGES)))
+            result.curves += rows
+        on_step(f"{dump.name}: {INDEX}")
+        result.curves += row.of(INDEX, top_pages(dump.index_masses(layout, INDEX_BITS), max(CURVE_PAGES)))
+        result.curves += row.of(BEST, top_pages(replay.masses, max(CURVE_PAGES)))
+        loop = decode.Loop(replay, dump.positions, layout, layer_cycles=result.layer_ns * clock_mhz / 1000)
+        result.loops += _loops(dump, loop, policies, link, clock_mhz, first, on_step)
+    result.pages = [row for row in result.curves if row.quality.pages in PAGES and row.policy != BEST]
+
+
+@dataclass(frozen=True)
+class _PageRows:
+    dump: Attention
+    layout: Layout
+    replay: Replay
+    first: int
+    which: str
+
+    def of(self, name: str, predicted: evaluate.Pages) -> list[PageRow]:
+        """A row for each number of pages."""
+        page_bytes = self.dump.page_bytes(self.layout)
+        return [
+            PageRow(
+                self.dump.name,
+                self.which,
+                name,
+                n * page_bytes,
+                evaluate.quality(predicted, self.replay.masses, n, self.first),
+            )
+            for n in CURVE_PAGES
+        ]
+
+
+def _loops(
+    dump: Attention,
+    loop: decode.Loop,
+    policies: dict[str, PolicyFactory],
+    link: Link,
+    clock_mhz: float,
+    first: int,
+    on_step: Note,
+) -> list[LoopRow]:
+    page_bytes = dump.page_bytes(loop.layout)
+    ways: dict[str, tuple[PolicyFactory | None, int]] = {ON_DEMAND: (None, 0), KEPT: (None, loop.near_pages)}
+    ways |= {name: (policies[name], loop.near_pages) for name in LOOP_POLICIES if name in policies}
+    done = {}
+    for way, (policy, near_pages) in ways.items():
+        on_step(f"{dump.name}: decoding, {way}")
+        source = LinkModel(link, clock_mhz, page_bytes)
+        done[way] = decode.run(loop, policy, source, near_pages=near_pages, first=first)
+    stalls = {way: one.stall_cycles_per_step for way, one in done.items()}
+    return [
+        LoopRow(
+            dataset=dump.name,
+            link=link.name,
+            way=way,
+            stall_cycles_per_step=stalls[way],
+            hidden=_gone(stalls[way], stalls[ON_DEMAND]),
+            hidden_beyond_kept=_gone(stalls[way], stalls[KEPT]),
+            depth=one.depth,
+            read_bytes=page_bytes * (one.counts.missed + one.counts.issued) / one.steps,
+            wasted_bytes=page_bytes * one.counts.wasted / one.steps,
+            counts=one.counts,
+        )
+        for way, one in done.items()
+    ]
+
+
+def _gone(stall: float, before: float) -> float:
+    """How much of the waiting is gone; 0 if there was none."""
+    return 1 - stall / before if before else 0.0
+
+
+def measure_blocks(
+    result: Result,
+    requests: Sequence[Request],
+    capacities: Sequence[int] = blocks.CAPACITIES,
+    *,
+    on_step: Note = lambda _: None,
+) -> None:
+    """Hit rates of pools on a trace of requests."""
+    prompts = blocks.prompts(requests)
+    result.bound = blocks.bound(prompts)
+    for capacity in capacities:
+        on_step(f"{capacity} blocks")
+        found = {name: blocks.hits(prompts, capacity, policy()) for name, policy in blocks.POLICIES.items()}
+        result.blocks.append(BlockRow(capacity, found, blocks.optimum(prompts, capacity)))

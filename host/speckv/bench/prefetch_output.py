@@ -1,0 +1,264 @@
+"""The prefetch bench as tables, JSON and plots, with its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from speckv.bench.prefetch import BEST, Result
+from speckv.console import table as text_table
+from speckv.prefetch import evaluate
+from speckv.prefetch.blocks import LRU, REUSE_RATE
+from speckv.report.charts import Series, lines
+from speckv.report.svg import standalone
+
+_TARGETS = (("state", "<"), ("target", "<"), ("wanted", ">"), ("worst", ">"), ("of what", "<"))
+_PAGES = (
+    ("dataset", "<"),
+    ("steps", "<"),
+    ("policy", "<"),
+    ("pages", ">"),
+    ("KiB", ">"),
+    ("overlap", ">"),
+    ("recall", ">"),
+    ("of all far", ">"),
+)
+_LOOPS = (
+    ("dataset", "<"),
+    ("link", "<"),
+    ("way", "<"),
+    ("stall cycles", ">"),
+    ("hidden", ">"),
+    ("of kept", ">"),
+    ("depth", ">"),
+    ("late", ">"),
+    ("precision", ">"),
+    ("recall", ">"),
+    ("read KiB", ">"),
+    ("wasted KiB", ">"),
+)
+PAGE_NOTES = (
+    "overlap: share of the best pages that were predicted; recall: attention mass of the predicted pages to that of as",
+    "many best ones (equal bytes); of all far: to that of all far pages. KiB: raw K and V for a KV head and step.",
+)
+LOOP_NOTES = (
+    "The decode loop against a model of the link: 8 pages needed by each KV head, 24 kept near. stall cycles: waited",
+    "in a step, all layers of the dump. hidden: of what fetching on demand waits; of kept: of what is left when pages",
+    "are kept near and none prefetched. depth: pages fetched ahead, mean. precision, recall: of prefetched pages, and",
+    "of pages that had to be fetched. KiB: raw, in a step.",
+)
+BLOCK_NOTES = (
+    "hit rate: of all blocks asked for; usable: of those, hits whose whole prefix was hit, too. optimum: knowing the",
+    "future (Belady). Blocks are those of the trace; a policy learns from what came before, and nothing else.",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What prefetching is meant to reach: `values` are (value, of what), and each must be at least `wanted`."""
+
+    name: str
+    wanted: float
+    values: tuple[tuple[float, str], ...]
+    at_most: bool = False
+
+    @property
+    def worst(self) -> tuple[float, str] | None:
+        """The value that is furthest from good."""
+        return (max if self.at_most else min)(self.values, default=None)
+
+    @property
+    def state(self) -> str:
+        """`missed`, `not measured` or `met`."""
+        if self.worst is None:
+            return "not measured"
+        value = self.worst[0]
+        return "met" if (value <= self.wanted if self.at_most else value >= self.wanted) else "missed"
+
+
+def targets(result: Result) -> list[Target]:
+    """Every target, with the figures that it is about."""
+    return [
+        Target("recall at equal bytes, history", 0.90, tuple(_recalls(result, evaluate.HISTORY))),
+        Target("recall at equal bytes, speculative + history", 0.93, tuple(_recalls(result, evaluate.COMBINED))),
+        Target("recall that the table loses to floating point", 0.01, tuple(_losses(result)), at_most=True),
+        Target(
+            "stall hidden at the controller's depth, speculative + history",
+            0.80,
+            tuple((row.hidden, row.dataset) for row in result.loops if row.way == evaluate.COMBINED),
+        ),
+        Target(
+            "block hit rate to LRU's",
+            1.0,
+            tuple(
+                (row.hits[REUSE_RATE].rate / row.hits[LRU].rate, f"{row.capacity} blocks")
+                for row in result.blocks
+                if row.hits[LRU].rate
+            ),
+        ),
+    ]
+
+
+def _recalls(result: Result, policy: str) -> Iterator[tuple[float, str]]:
+    for row in result.pages:
+        if row.policy == policy:
+            yield row.quality.recall, f"{row.dataset}, {row.quality.pages} pages"
+
+
+def _losses(result: Result) -> Iterator[tuple[float, str]]:
+    exact = {what: recall for recall, what in _recalls(result, evaluate.TABLE_MODEL)}
+    for recall, what in _recalls(result, evaluate.TABLE):
+        yield exact[what] - recall, what
+
+
+def table(result: Result) -> str:
+    """Tables for a terminal, and what their columns mean."""
+    parts = [text_table(_TARGETS, [_target_cells(one) for one in targets(result)])]
+    if result.pages:
+        parts += [text_table(_PAGES, _page_cells(result)), "\n".join(PAGE_NOTES)]
+    if result.tuned:
+        parts.append(
+            f"Tuned on the first half of {result.pages[0].dataset}: decay ×{result.tuned.decay:g} a step"
+            + (f", history beside a guess ×{result.tuned.weight:g}." if result.tuned.weight else ".")
+        )
+    if result.loops:
+        time = f"A layer takes {result.layer_ns / 1000:g} µs besides waiting."
+        parts += [text_table(_LOOPS, _loop_cells(result)), "\n".join([*LOOP_NOTES, time])]
+    if result.blocks:
+        names = list(result.blocks[0].hits)
+        columns = [("blocks", ">"), *(column for name in names for column in ((name, ">"), ("usable", ">")))]
+        parts += [
+            text_table([*columns, ("optimum", ">"), ("bound", ">")], _block_cells(result)),
+            "\n".join(BLOCK_NOTES),
+        ]
+    return "\n\n".join([*parts, f"Evidence: {result.evidence}."])
+
+
+def _target_cells(one: Target) -> list[str]:
+    sign = "≤" if one.at_most else "≥"
+    worst = ["–", ""] if one.worst is None else [f"{one.worst[0]:.4f}", one.worst[1]]
+    return [one.state, one.name, f"{sign} {one.wanted:g}", *worst]
+
+
+def _page_cells(result: Result) -> list[list[str]]:
+    return [
+        [
+            row.dataset,
+            row.steps,
+            row.policy,
+            str(row.quality.pages),
+            f"{row.bytes / 1024:g}",
+            f"{row.quality.overlap:.3f}",
+            f"{row.quality.recall:.4f}",
+            f"{row.quality.covered:.3f}",
+        ]
+        for row in result.pages
+    ]
+
+
+def _loop_cells(result: Result) -> list[list[str]]:
+    return [
+        [
+            row.dataset,
+            row.link,
+            row.way,
+            f"{row.stall_cycles_per_step:,.0f}",
+            f"{row.hidden:.1%}",
+            f"{row.hidden_beyond_kept:.1%}" if row.counts.issued else "–",
+            f"{row.depth:.2f}" if row.counts.issued else "–",
+            str(row.counts.late),
+            f"{row.counts.precision:.3f}" if row.counts.issued else "–",
+            f"{row.counts.recall:.3f}" if row.counts.issued else "–",
+            f"{row.read_bytes / 1024:.1f}",
+            f"{row.wasted_bytes / 1024:.1f}",
+        ]
+        for row in result.loops
+    ]
+
+
+def _block_cells(result: Result) -> list[list[str]]:
+    return [
+        [
+            f"{row.capacity:,}",
+            *(f"{rate:.4f}" for found in row.hits.values() for rate in (found.rate, found.prefix_rate)),
+            f"{row.optimum:.4f}",
+            f"{result.bound:.4f}",
+        ]
+        for row in result.blocks
+    ]
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """The object that `speckv bench prefetch --json` prints."""
+    return {
+        "evidence": result.evidence,
+        "targets": [
+            {"target": one.name, "state": one.state, "wanted": one.wanted, "worst": one.worst and one.worst[0],
+             "of": one.worst and one.worst[1]}
+            for one in targets(result)
+        ],
+        "tuned": asdict(result.tuned) if result.tuned else None,
+        "pages": [asdict(row) for row in result.curves],
+        "loops": [
+            {**asdict(row), "precision": row.counts.precision, "recall": row.counts.recall} for row in result.loops
+        ],
+        "blocks": [asdict(row) for row in result.blocks],
+        "layer_ns": result.layer_ns,
+        "infinite_cache": result.bound,
+    }  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------- plots
+
+_CURVES = (
+    (BEST, "part"),
+    (evaluate.LAST, "k pale"),
+    (evaluate.HISTORY, "k"),
+    (evaluate.SPECULATIVE, "v pale"),
+    (evaluate.COMBINED, "v"),
+)
+_BLOCK_CURVES = ((LRU, "k"), (REUSE_RATE, "v"))
+
+
+def recall_plot(result: Result, dataset: str) -> str:
+    """An SVG file: attention mass that is near, against the bytes fetched for it."""
+    rows = [row for row in result.curves if row.dataset == dataset]
+    series = [
+        Series(name, points, css)
+        for name, css in _CURVES
+        if (points := [(row.bytes / 1024, 100 * row.quality.covered) for row in rows if row.policy == name])
+    ]
+    return standalone(
+        lines(
+            f"Recall and bytes fetched, {dataset}",
+            "Share of the attention to far pages that the pages of each policy hold.",
+            series,
+            "KiB fetched for a KV head and step (raw)",
+            "attention to far pages (%)",
+            x_marks=[row.bytes / 1024 for row in rows],
+        )
+    )
+
+
+def hit_rate_plot(result: Result) -> str:
+    """An SVG file: hit rates against capacity, below the bound of a pool that never forgets."""
+    capacities = [row.capacity for row in result.blocks]
+    series = [
+        Series("optimum", [(row.capacity, 100 * row.optimum) for row in result.blocks], "part"),
+        *(
+            Series(name, [(row.capacity, 100 * row.hits[name].rate) for row in result.blocks], css)
+            for name, css in _BLOCK_CURVES
+        ),
+    ]
+    return standalone(
+        lines(
+            "Hit rate and capacity",
+            "Share of the blocks asked for that a pool holds.",
+            series,
+            "capacity (blocks)",
+            "hit rate (%)",
+            limit=(100 * (result.bound or 0), "never forgetting"),
+            x_marks=capacities,
+        )
+    )

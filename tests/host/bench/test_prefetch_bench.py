@@ -1,0 +1,157 @@
+"""The prefetch bench: what it measures and prints on small dumps and traces, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from speckv import cli
+from speckv.bench import prefetch as bench
+from speckv.bench import prefetch_output as output
+from speckv.dma.links import LINKS
+from speckv.prefetch import evaluate
+from speckv.prefetch.blocks import LRU, REUSE_RATE
+from speckv.prefetch.mooncake import Request
+from speckv.prefetch.select import Layout
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "prefetch"))
+
+import conversations
+import dumps
+
+LAYOUT = Layout(page_tokens=4, sinks=2, window=8)
+
+
+@pytest.fixture(scope="module")
+def measured() -> bench.Result:
+    result = bench.Result()
+    two = [dumps.attention(1), dumps.attention(2, guesses=False)]
+    labels: list[str] = []
+    bench.measure_pages(result, two, LINKS["cxl2x8"], 300, layout=LAYOUT, on_step=labels.append)
+    requests = [Request(0, 1, 1, tuple(block.key for block in one)) for one in conversations.prompts(count=400)]
+    bench.measure_blocks(result, requests, (100, 400), on_step=labels.append)
+    assert len(labels) <= bench.steps(two, requests)
+    return result
+
+
+def recalls(result: bench.Result, dataset: int, policy: str) -> list[float]:
+    """Of the first or second dump, by number of pages; they have the same name."""
+    which = ("second half", "all")[dataset]
+    return [row.quality.recall for row in result.pages if (row.steps, row.policy) == (which, policy)]
+
+
+def test_every_policy_is_judged_on_steps_that_it_was_not_tuned_on(measured: bench.Result) -> None:
+    for policy in (evaluate.LAST, evaluate.HISTORY, evaluate.TABLE_MODEL, evaluate.TABLE, bench.INDEX):
+        assert len(recalls(measured, 0, policy)) == len(recalls(measured, 1, policy)) == len(bench.PAGES)
+    assert len(recalls(measured, 0, evaluate.COMBINED)) == len(bench.PAGES)
+    assert recalls(measured, 1, evaluate.COMBINED) == []  # that dump has no guesses
+    assert measured.tuned is not None and measured.tuned.decay in evaluate.DECAYS
+
+
+def test_the_best_pages_hold_the_most(measured: bench.Result) -> None:
+    best = {(row.steps, row.bytes): row.quality for row in measured.curves if row.policy == bench.BEST}
+    for row in measured.curves:
+        at_best = best[row.steps, row.bytes]
+        assert row.quality.covered <= at_best.covered + 1e-12
+        assert at_best.recall == at_best.overlap == 1
+        assert row.bytes == row.quality.pages * 4 * dumps.DIM * 2 * 2
+
+
+def test_waiting_is_told_against_both_baselines(measured: bench.Result) -> None:
+    ways = {row.way: row for row in measured.loops if row.counts.issued or row.way in (bench.ON_DEMAND, bench.KEPT)}
+    demand, kept = ways[bench.ON_DEMAND], ways[bench.KEPT]
+    assert demand.hidden == 0 and kept.hidden_beyond_kept == 0 and 0 < kept.hidden < 1
+    for row in ways.values():
+        assert row.hidden_beyond_kept <= row.hidden
+
+
+def test_hit_rates_lie_below_their_bounds(measured: bench.Result) -> None:
+    assert measured.bound is not None
+    for row in measured.blocks:
+        for found in row.hits.values():
+            assert found.prefix_rate <= found.rate <= row.optimum <= measured.bound
+    assert measured.blocks[1].hits[REUSE_RATE].rate > measured.blocks[1].hits[LRU].rate
+
+
+def test_targets_say_what_is_worst_of_what(measured: bench.Result) -> None:
+    by_name = {one.name: one for one in output.targets(measured)}
+    history = by_name["recall at equal bytes, history"]
+    both = recalls(measured, 0, evaluate.HISTORY) + recalls(measured, 1, evaluate.HISTORY)
+    assert history.worst is not None and history.worst[0] == min(both)
+    assert history.state == ("met" if min(both) >= 0.9 else "missed")
+    assert {one.state for one in output.targets(bench.Result())} == {"not measured"}
+    assert output.Target("t", 0.5, ((0.4, "a"), (0.6, "b")), at_most=True).state == "missed"
+    assert output.Target("t", 0.5, ((0.4, "a"), (0.5, "b")), at_most=True).state == "met"
+    assert output.Target("t", 0.5, ((0.4, "a"), (0.6, "b"))).worst == (0.4, "a")
+
+
+def test_output_is_complete(measured: bench.Result) -> None:
+    printed = output.table(measured)
+    for word in (*bench.LOOP_POLICIES, bench.INDEX, bench.KEPT, "reuse rate", "usable", "optimum", "Evidence: model."):
+        assert word in printed
+    assert json.loads(json.dumps(output.as_json(measured)))["evidence"] == "model"
+    for plot, words in (
+        (output.recall_plot(measured, "drift"), (bench.BEST, evaluate.COMBINED, "KiB fetched")),
+        (output.hit_rate_plot(measured), (LRU, REUSE_RATE, "never forgetting", ">400<")),
+    ):
+        assert plot.startswith("<svg") and all(word in plot for word in words)
+
+
+def trace(folder: Path) -> Path:
+    path = folder / "trace.jsonl"
+    lines = [
+        {"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [block.key for block in one]}
+        for one in conversations.prompts(count=30)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_the_command_prints_and_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "a.npz", **dumps.arrays())
+    plots = ["--plot", str(tmp_path / "a.svg"), "--plot-blocks", str(tmp_path / "b.svg")]
+    arguments = ["bench", "prefetch", "--kv", str(tmp_path), "--trace", str(trace(tmp_path)), *plots]
+    assert cli.main([*arguments, "--json", "--layer-ns", "2000"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["layer_ns"] == 2000 and len(printed["blocks"]) == 5
+    assert {row["dataset"] for row in printed["pages"]} == {"a"}
+    assert (tmp_path / "a.svg").read_text().startswith("<svg") and (tmp_path / "b.svg").read_text().startswith("<svg")
+    assert cli.main(["bench", "prefetch", "--kv", str(tmp_path / "a.npz")]) == 0
+    assert "speculative + history" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "nothing to measure"),
+        (["--kv", "none.npz"], "none.npz cannot be read"),
+        (["--trace", "none.jsonl"], "none.jsonl cannot be read"),
+        (["--trace", "bad.jsonl"], "bad.jsonl, line 2: "),
+        (["--trace", "empty.jsonl"], "holds no request"),
+        (["--kv", "a.npz", "--link", "string"], "link is 'string'"),
+        (["--kv", "a.npz", "--layer-ns", "0"], "--layer-ns is 0"),
+        (["--kv", "a.npz", "--layer-ns", "nan"], "--layer-ns is nan"),
+        (["--kv", "a.npz", "--plot-blocks", "b.svg"], "--plot-blocks needs --trace"),
+        (["--kv", "a.npz", "--plot", "none/a.svg"], "there is no folder none"),
+        (["--kv", "short.npz"], "too short"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    arguments: list[str],
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("a.npz", **dumps.arrays())
+    short = dumps.arrays()
+    np.savez("short.npz", K=short["K"][:, :20], Q=short["Q"][:, :8])
+    good = '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [1]}\n'
+    Path("bad.jsonl").write_text(good + "{}\n")
+    Path("empty.jsonl").write_text("")
+    assert cli.main(["bench", "prefetch", *arguments]) == 1
+    assert what in capsys.readouterr().err
