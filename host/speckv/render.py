@@ -12,7 +12,7 @@ from speckv import checks
 from speckv.connectivity import KERNELS, SYSTEM, of_design
 from speckv.design import Design
 from speckv.errors import CapabilityError, ToolError
-from speckv.frame import SCALE_BITS, Codec
+from speckv.frame import Codec
 from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
@@ -76,11 +76,6 @@ def render(
 
 def _require_kernels(design: Design) -> None:
     """The format has more than the kernels: what they would get wrong is refused. Raises CapabilityError."""
-    if design.scale_bits != SCALE_BITS:
-        raise CapabilityError(
-            f"design {design.name} has scale_bits {design.scale_bits}, and the kernels only scales of {SCALE_BITS} "
-            "bits: leave the parameter out, or use the backend software"
-        )
     if Codec.INT8_DELTA_RLE.label in design.codecs:
         raise CapabilityError(
             f"design {design.name} lists codec {Codec.INT8_DELTA_RLE.label}, and the kernels do not have it: "

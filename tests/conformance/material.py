@@ -125,7 +125,14 @@ PAGES: dict[str, Maker] = {
 # ---------------------------------------------------------------------------------------------- packets
 
 
-def request(page: Page, codec: Codec, kind: Kind, key: int = 0, dtype: Dtype = Dtype.BF16) -> Packet:
+def request(
+    page: Page,
+    codec: Codec,
+    kind: Kind,
+    key: int = 0,
+    dtype: Dtype = Dtype.BF16,
+    scale_bits: int = frame.SCALE_BITS,
+) -> Packet:
     """The packet that asks kv_compress for a frame of `page`."""
     header = Header.request(
         codec=codec,
@@ -136,6 +143,7 @@ def request(page: Page, codec: Codec, kind: Kind, key: int = 0, dtype: Dtype = D
         namespace=0x0123456789ABCDEF,
         page_key=key,
         generation=key & 0xFF,
+        scale_bits=scale_bits,
     )
     return packet(header.pack() + page.astype("<u2").tobytes())
 

@@ -37,6 +37,10 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
         {"max_tokens": 70, "max_channels": 64, "codecs": ["raw"], "dtypes": ["bf16"]},
         [(1, 32), (64, 64), (65, 32), (70, 64)],
     ),
+    "fine": (
+        {"max_tokens": 70, "max_channels": 256, "scale_bits": 16},
+        [(1, 32), (7, 160), (16, 256), (63, 64), (65, 96), (70, 32)],
+    ),
     "plain": (
         {"max_tokens": 70, "max_channels": 96, "codecs": ["raw", "quant4", "quant3"], "dtypes": ["bf16"]},
         [(1, 32), (64, 64), (65, 32), (70, 96)],
@@ -79,7 +83,8 @@ def test_pages_of_every_sort(device: Device, codec: Codec, kind: Kind) -> None:
     dtypes = [dtype for dtype in Dtype if dtype.label in design.dtypes]
     made_of = [(make, shape, dtypes[n % len(dtypes)]) for n, shape in enumerate(shapes) for make in PAGES.values()]
     requests = [
-        request(make(rng, shape, dtype), codec, kind, key, dtype) for key, (make, shape, dtype) in enumerate(made_of)
+        request(make(rng, shape, dtype), codec, kind, key, dtype, design.scale_bits)
+        for key, (make, shape, dtype) in enumerate(made_of)
     ]
     frames = model.compress_packets(design, requests)
     assert_same(device.run(COMPRESS, requests).packets, frames, names(shapes))
@@ -103,7 +108,9 @@ def test_pages_that_are_too_large(device: Device) -> None:
     design = device.design
     tokens, channels = design.max_tokens, design.max_channels
     shapes = [(tokens + 1, channels), (1, 32), (tokens, channels + 32), (tokens, channels)]
-    requests = [request(np.full(shape, 0x3F80, np.uint16), Codec.RAW, Kind.K) for shape in shapes]
+    requests = [
+        request(np.full(shape, 0x3F80, np.uint16), Codec.RAW, Kind.K, scale_bits=design.scale_bits) for shape in shapes
+    ]
     answers = model.compress_packets(design, requests)
     assert [int(one[0, STATUS]) for one in answers] == [Status.BAD_GEOMETRY, 0, Status.BAD_GEOMETRY, 0]
     assert_same(device.run(COMPRESS, requests).packets, answers, [str(shape) for shape in shapes])

@@ -6,14 +6,20 @@
 
 namespace speckv {
 
-constexpr int kLevelBits = 10;  // z + q, and sums of q over a run but for their first
+// z + q, and sums of q over a run but for their first.
+template <class D>
+constexpr int level_bits() { return fine_scales<D>() ? 17 : 10; }
+// A number: a level, or a value.
+template <class D>
+constexpr int number_bits() { return fine_scales<D>() ? 17 : 16; }
 
 // Beats on their way back: values already; or levels z + q and the scale of each lane; or, of a whole run of a rotated
 // page, only q, and its z beside them.
+template <class D>
 struct Decoded {
-  beat_t numbers;
-  ap_uint<8 * kLanes> scales;
-  ap_int<8> zero;
+  ap_uint<number_bits<D>() * kLanes> numbers;
+  ap_uint<D::scale_bits * kLanes> scales;
+  ap_int<D::scale_bits> zero;
 };
 
 inline SymbolBeat read_symbols() { return SymbolBeat(); }
@@ -22,10 +28,12 @@ inline SymbolBeat read_symbols(symbol_stream& symbols) { return symbols.read(); 
 // Loads a page's rows, then turns words and symbols into values (raw, exponents) or levels (quantised).
 template <class D, class... Symbols>
 void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
-            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid,
+            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded<D>>& decoded, hls::stream<flag_t>& valid,
             Symbols&... symbols_in) {
-  beat_t table[D::max_rows];
+  using Joiner = RowJoiner<D, 2 * D::scale_bits>;
+  ap_uint<2 * D::scale_bits * kLanes> table[D::max_rows];
   tile_word_t tiles[D::max_rows];
+  Joiner joiner;
   Plan<D> plan = Plan<D>();
   row_count_t<D> rows_left = 0, tiles_left = 0, index = 0;
   page_count_t<D> left = 0;
@@ -42,6 +50,7 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       left = plan.raw_beats;
       index = 0;
+      joiner = Joiner();
       all_valid = 1;
       at = Cursor<D>();
       first = plan.raw_beats == 0;  // no page has rows and no beats
@@ -49,9 +58,9 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       const CheckedRow r = rows.read();
       all_valid = all_valid & r.valid;
       if (rows_left != 0) {
-        table[index] = r.slots;
+        table[index] = joiner.joined(r.slots, plan.exponents());
         rows_left -= 1;
-        index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + 1);
+        index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + !joiner.upper);
       } else {
         tiles[index] = r.tile;
         tiles_left -= 1;
@@ -63,33 +72,34 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       SymbolBeat symbols;
       if (plan.coded()) symbols = read_symbols(symbols_in...);
       const beat_t numbers = numbers_of(words);
-      const beat_t row = table[at.row(plan)];
-      const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
+      const ap_uint<2 * D::scale_bits * kLanes> row = table[at.row(plan)];
+      const parameter_t<D> shared = pick<kLanes, 2 * D::scale_bits>(row, at.row_lane());  // along tokens: the group's
       const ap_uint<8> code_ones = plan.coded() ? ap_uint<8>(kCodedSymbols - 1) : ones_of(code_bits(plan.transform));
       const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
       const bool run = has_rotated<D>() && plan.rotated && at.in_whole_group(plan);
-      Decoded d;
-      d.zero = Parameter(shared).z;
+      Decoded<D> d;
+      d.zero = Parameter<D>(shared).z;
       ap_uint<kLanes> wrong = 0;
     decode_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
         const value_t number = lane(numbers, l);
-        const ap_uint<16> own = lane(row, l);
-        const Parameter parameter(plan.by_token() ? shared : own);
+        const parameter_t<D> own = row.range(2 * D::scale_bits * (l + 1) - 1, 2 * D::scale_bits * l);
+        const Parameter<D> parameter(plan.by_token() ? shared : own);
+        const ap_uint<8> base = row.range(16 * l + 7, 16 * l);
         const ap_uint<8> coded = symbols.values.range(8 * l + 7, 8 * l);
         const ap_uint<8> code = (plan.coded() ? coded : ap_uint<8>(number)) & code_ones;
-        const ap_int<kLevelBits> level = (run ? ap_int<8>(0) : parameter.z) + ap_int<9>(code);
-        d.scales.range(8 * l + 7, 8 * l) = parameter.c;
+        const ap_int<level_bits<D>()> level = (run ? ap_int<D::scale_bits>(0) : parameter.z) + ap_int<9>(code);
+        d.scales.range(D::scale_bits * (l + 1) - 1, D::scale_bits * l) = parameter.c;
         const ap_uint<8> symbol = plan.coded() ? coded : symbol_of<D>(number, plan.half);
         const FromNumber exact =
-            exponent_value<D>(number, symbol, plan.half, own, ones_of(tile, plan.coded(), l));
-        value_t result = exact.value;  // there are no levels in its higher bits
-        if (!plan.exponents()) result.range(kLevelBits - 1, 0) = ap_uint<kLevelBits>(level);
-        set_lane(d.numbers, l, result);
+            exponent_value<D>(number, symbol, plan.half, base, ones_of(tile, plan.coded(), l));
+        ap_uint<number_bits<D>()> result = exact.value;  // levels have no more than their own bits of it
+        if (!plan.exponents()) result.range(level_bits<D>() - 1, 0) = ap_uint<level_bits<D>()>(level);
+        if (plan.transform == kRaw) result = lane(words, l);
+        d.numbers.range(number_bits<D>() * (l + 1) - 1, number_bits<D>() * l) = result;
         wrong[l] = !exact.valid;
       }
-      if (plan.transform == kRaw) d.numbers = words;
       all_valid = all_valid & flag_t(!plan.exponents() || !wrong.or_reduce());
       decoded.write(d);
       first = left == 1;
@@ -101,21 +111,24 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
 }
 
 constexpr int kCodeBits = 5;                   // q of a rotated page, and a sign
-constexpr int kFirstSumBits = kCodeBits + 10;  // 64 z and the sum of all q
+// 64 z and the sum of all q.
+template <class D>
+constexpr int first_sum_bits() { return D::scale_bits + 7; }
 
 // Multiplies levels by their scales, those of runs after the transform back; values pass. In designs that rotate, what
 // leaves is one beat behind what comes, of all pages alike: a choice between the two would be wide.
 //
 // The zeros of a run are all the same, so that nothing but its first sum has them.
 template <class D>
-void scale(hls::stream<Plan<D>>& plans, hls::stream<Decoded>& decoded, hls::stream<page_count_t<D>>& counts,
+void scale(hls::stream<Plan<D>>& plans, hls::stream<Decoded<D>>& decoded, hls::stream<page_count_t<D>>& counts,
            beat_stream& page) {
+  constexpr int kLevelBits = level_bits<D>(), kFirstSumBits = first_sum_bits<D>(), kNumberBits = number_bits<D>();
   Plan<D> plan = Plan<D>();
   page_count_t<D> left = 0, out_left = 0;
   Cursor<D> at;
   flag_t waiting = 0;  // a beat is under way
   bool second_before = false;
-  Decoded kept;
+  Decoded<D> kept;
   kept.numbers = 0, kept.scales = 0, kept.zero = 0;
   AcrossBeats<kCodeBits> across;
   across.start();
@@ -130,7 +143,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing b
       waiting = 0;
       at = Cursor<D>();
     } else {
-      Decoded in;
+      Decoded<D> in;
       in.numbers = 0, in.scales = 0, in.zero = 0;
       if (left != 0) {
         in = decoded.read();
@@ -142,11 +155,11 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing b
     code_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-        codes.range(kCodeBits * l + 3, kCodeBits * l) = ap_uint<4>(lane(in.numbers, l));
+        codes.range(kCodeBits * l + 3, kCodeBits * l) = in.numbers.range(kNumberBits * l + 3, kNumberBits * l);
       }
       const auto sums = hadamard_of_beat<kCodeBits + 1>(across.step(codes, second, second_before), 0);
       const bool whole = second || second_before;  // a run of two beats
-      const Decoded out = has_rotated<D>() ? kept : in;
+      const Decoded<D> out = has_rotated<D>() ? kept : in;
       const ap_int<10> reference = scale_reference<D, kLevelBits>(plan, rotated && !whole);
       const ap_int<10> first_reference = scale_reference<D, kFirstSumBits>(plan, rotated && !whole);
       beat_t values = 0;
@@ -155,8 +168,8 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing b
 #pragma HLS unroll
         constexpr int kBits = kCodeBits + 6;
         const ap_int<kBits> sum = ap_uint<kBits>(sums.range(kBits * l + kBits - 1, kBits * l));
-        const ap_uint<8> c = out.scales.range(8 * l + 7, 8 * l);
-        const value_t number = lane(out.numbers, l);
+        const scale_t<D> c = out.scales.range(D::scale_bits * (l + 1) - 1, D::scale_bits * l);
+        const ap_uint<kNumberBits> number = out.numbers.range(kNumberBits * (l + 1) - 1, kNumberBits * l);
         value_t value;
         if (has_rotated<D>() && l == 0) {
           const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(out.zero) << 6 : ap_int<kFirstSumBits>(0);
@@ -167,7 +180,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing b
           const ap_int<kLevelBits> level = rotated && whole ? ap_int<kLevelBits>(sum) : ap_int<kLevelBits>(number);
           value = scaled<D, kLevelBits>(level, c, reference, plan.half);
         }
-        set_lane(values, l, plan.quantised() ? value : number);
+        set_lane(values, l, plan.quantised() ? value : value_t(number));
       }
       if (!has_rotated<D>() || waiting) {
         page.write(values);

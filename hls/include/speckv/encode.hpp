@@ -30,13 +30,28 @@ void send_symbols(const SymbolBeat& beat, hls::stream<Count>&, symbol_stream& sy
   symbols.write(beat);
 }
 
+// The parameters in a row: wires only.
+template <class D>
+beat_t parameters_of(const ap_uint<slot_bits<D>() * groups_per_beat<D>()>& slots) {
+  constexpr int kBits = 2 * D::scale_bits;
+  beat_t parameters = 0;
+parameter_groups:
+  for (int g = 0; g < groups_per_beat<D>(); ++g) {
+#pragma HLS unroll
+    const int low = slot_bits<D>() * g;
+    parameters.range(kBits * g + kBits - 1, kBits * g) = slots.range(low + kBits - 1, low);
+  }
+  return parameters;
+}
+
 // Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw
 // here, and what `fit` made of it is thrown away.
 template <class D, class Values, class... Optional>
-void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row>& rows,
+void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row<D>>& rows,
             hls::stream<tile_word_t>& tiles_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
             hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Optional&... optional) {
-  beat_t table[D::max_rows];
+  ap_uint<slot_bits<D>() * kLanes> table[D::max_rows];
+  RowJoiner<D, slot_bits<D>()> joiner;
   tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
   ap_uint<8> greatest_exponent = 0;
@@ -69,6 +84,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       open = plan.transform != kRaw;
       first = false;
       index = 0;
+      joiner = RowJoiner<D, slot_bits<D>()>();
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
@@ -80,12 +96,12 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       word_count_t count = 0;
       bool closes = false;
       if (loads_row) {
-        const Row row = rows.read();
-        table[index] = row.slots;
+        const Row<D> row = rows.read();
+        table[index] = joiner.joined(row.slots, plan.exponents());
         tiles[index] = row.tile;
-        index += 1;
+        if (!joiner.upper) index += 1;
         rows_left -= 1;
-        piece.words = plan.exponents() ? beat_t(low_bytes(row.slots)) : row.slots;
+        piece.words = plan.exponents() ? beat_t(low_bytes(row.slots)) : parameters_of<D>(row.slots);
         count = plan.exponents() ? kWordsPerBeat / 2 : kWordsPerBeat;
       } else if (sends_tile) {
         closes = tiles_left == 1;
@@ -101,9 +117,9 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         const Values values = page.read();
         const beat_t beat = values_of(values);
         const beat_t raw = original_of(values, optional...);
-        const beat_t row = table[at.row(plan)];
+        const ap_uint<slot_bits<D>() * kLanes> row = table[at.row(plan)];
         const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
-        const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
+        const slot_t<D> shared = pick<kLanes, slot_bits<D>()>(row, at.row_lane());  // along tokens: the group's
         const ap_uint<8> largest_code = ones_of(code_bits(plan.transform));
         const Reading<D> reading(plan, greatest_exponent);
         beat_t numbers = 0;
@@ -111,13 +127,14 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       encode_lanes:
         for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-          const ap_uint<16> own = lane(row, l);
-          const Parameter parameter(plan.by_token() ? shared : own);
+          const slot_t<D> own = row.range(slot_bits<D>() * (l + 1) - 1, slot_bits<D>() * l);
+          const Group<D> group(plan.by_token() ? shared : own);
+          const ap_uint<8> base = row.range(16 * l + 7, 16 * l);
           const value_t x = lane(beat, l);
-          value_t number = code_of<D>(x, reading, run_exponent_of(values), parameter, largest_code);
+          value_t number = code_of<D>(x, reading, run_exponent_of(values), group, largest_code);
           ap_uint<8> symbol = number;
           if (plan.exponents()) {
-            symbol = exponent_symbol<D>(x, plan.half, own, ones_of(tile, plan.coded(), l));
+            symbol = exponent_symbol<D>(x, plan.half, base, ones_of(tile, plan.coded(), l));
             number = exponent_number<D>(x, plan.half, symbol);
           }
           set_lane(numbers, l, number);

@@ -7,7 +7,6 @@
 
 namespace speckv {
 
-constexpr int kGroupsPerRow = kLanes;  // one group per lane
 using range_row_t = ap_uint<32 * kLanes>;
 
 inline ap_uint<32> packed(const KeyRange& range) {
@@ -159,9 +158,10 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
   } while (!first);
 }
 
-// A row of one group per lane: the parameters of a quantised page, 16 bits each; or a tile's bases, and its word.
+// Slots of groups whose parameters are a beat; or 16 bits for each of a tile's bases, and its word.
+template <class D>
 struct Row {
-  beat_t slots;
+  ap_uint<slot_bits<D>() * groups_per_beat<D>()> slots;
   tile_word_t tile;
 };
 
@@ -176,16 +176,17 @@ struct Fitted {
 // fitter is 32 times smaller than one for each lane. It works on one page while `measure` takes the next one.
 template <class D>
 void fit(hls::stream<Plan<D>>& plans, hls::stream<Measured>& measured, hls::stream<range_row_t>& tile_ranges,
-         hls::stream<TokenRange<D>>& token_ranges, hls::stream<Row>& rows, hls::stream<tile_word_t>& tiles,
+         hls::stream<TokenRange<D>>& token_ranges, hls::stream<Row<D>>& rows, hls::stream<tile_word_t>& tiles,
          hls::stream<Fitted<D>>& fitted) {
   Plan<D> plan = Plan<D>();
   Measured page = Measured();
   bool first = true;
   ap_uint<bits_for(D::max_groups)> left = 0;
   row_count_t<D> rows_left = 0;
-  ap_uint<5> slot = 0;  // which lane of a row the group is for
+  ap_uint<5> slot = 0;  // which lane the group is for, in turn
   range_row_t ranges = 0;
-  beat_t slots = 0;
+  Row<D> row;
+  row.slots = 0, row.tile = 0;
   gaps_t gaps = 0;  // exponents: of the row so far
   tile_word_t wide = 0;
   ap_uint<6> wide_lanes = 0;
@@ -212,20 +213,23 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
       }
       const KeyRange range = unpacked(bits);
       const Reading<D> reading(plan, page.greatest_exponent);
-      ap_uint<16> item =
+      slot_t<D> item =
           fit_group<D>(range, reading, run_exponent, page.greatest_exponent, code_bits(plan.transform)).packed();
       if (plan.exponents()) item = base_of<D>(range, plan.half);
 
       left -= 1;
-      const bool row_ends = slot == kGroupsPerRow - 1 || left == 0;
-      slots = placed<kGroupsPerRow, 16>(slots, slot, item, slot == 0);
+      const ap_uint<bits_for(groups_per_beat<D>() - 1)> place = slot;
+      const bool beat_ends = plan.exponents() ? slot == kLanes - 1 : place == groups_per_beat<D>() - 1;
+      const bool row_ends = beat_ends || left == 0;
+      if (fine_scales<D>() && plan.exponents())
+        row.slots = placed<kLanes, 16>(beat_t(row.slots), slot, ap_uint<16>(item), slot == 0);
+      else
+        row.slots = placed<groups_per_beat<D>(), slot_bits<D>()>(row.slots, place, item, place == 0);
       const gaps_t gap = gap_of<D>(range, plan.half, range.hi[15]);
       gaps = (slot == 0 ? gaps_t(0) : gaps) | gap;
       wide >>= 1;
       wide[kLanes - 1] = is_wide(gap);
       wide_lanes = (slot == 0 ? ap_uint<6>(0) : wide_lanes) + is_wide(gap);
-      Row row;
-      row.slots = slots;
       row.tile = plan.coded() ? wide : tile_word_t(width_of(gaps));
       if (row_ends) {
         rows.write(row);

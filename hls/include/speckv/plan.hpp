@@ -5,12 +5,20 @@
 
 namespace speckv {
 
+// Scales and zeros of 16 bits: twice the parameters, and wider arithmetic.
+template <class D>
+constexpr bool fine_scales() { return D::scale_bits == 16; }
+
+// Parameters of groups in a beat.
+template <class D>
+constexpr int groups_per_beat() { return 4 * kBeatBytes / D::scale_bits; }
+
 // Beats of a payload, even of one that would not shrink and is therefore never made.
 template <class D>
-using payload_count_t = ap_uint<bits_for(D::max_rows + 2 * D::max_page_beats + 4)>;
+using payload_count_t = ap_uint<bits_for(D::max_parameter_beats + 2 * D::max_page_beats + 4)>;
 
 template <class D>
-using row_count_t = ap_uint<bits_for(D::max_rows + 1)>;
+using row_count_t = ap_uint<bits_for(D::max_parameter_beats + 1)>;
 
 // Whether any codec, or any codec with a bit of kPrefixed or kRotated, is in the design: what is not costs nothing.
 template <class D>
@@ -56,7 +64,7 @@ struct Plan {
   ap_uint<bits_for(D::max_blocks)> blocks, last_block;  // beats of one token
   page_count_t<D> raw_beats;
   ap_uint<bits_for(D::max_groups)> groups;              // groups of `fit`, 0 if raw
-  row_count_t<D> rows;                                  // rows of one group per lane that hold them
+  row_count_t<D> rows;                                  // beats of their parameters; or tiles
   payload_count_t<D> payload_beats;                     // of a request the bound; for exponents the least possible
   payload_count_t<D> word_beats;                        // frames: those behind the first section
   LanesPlan<D> lanes;
@@ -135,7 +143,10 @@ Plan<D> plan_of(const beat_t& h, bool crc_right, bool table_known) {
   const ap_uint<bits_for(D::max_groups)> token_groups =
       tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
   plan.groups = plan.by_token() ? token_groups : ap_uint<bits_for(D::max_groups)>(tile_rows * kLanes);
-  plan.rows = plan.by_token() ? row_count_t<D>((token_groups + (kLanes - 1)) / kLanes) : tile_rows;
+  constexpr int kGroups = groups_per_beat<D>();
+  plan.rows = plan.by_token()      ? row_count_t<D>((token_groups + (kGroups - 1)) / kGroups)
+              : plan.quantised() ? row_count_t<D>(tile_rows * (kLanes / kGroups))
+                                 : tile_rows;
 
   // What is known of the payload before the data are: exponents without symbols, of lanes the lengths.
   plan.word_beats = (plan.raw_beats * plan.words() + (kWordsPerBeat - 1)) / kWordsPerBeat;

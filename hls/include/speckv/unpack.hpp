@@ -9,9 +9,9 @@
 
 namespace speckv {
 
-// A row of one group per lane, out of a payload's first section: only what is valid is left of it.
+// A row out of a payload's first section: only what is valid is left of it.
 struct CheckedRow {
-  beat_t slots;  // a parameter or a base of 16 bits for each lane
+  beat_t slots;  // parameters as they are stored; or 16 bits for each of a tile's bases
   tile_word_t tile;
   flag_t valid;
 };
@@ -93,13 +93,14 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for words of tile
           set_lane(r.slots, l, base);
         }
       } else {
-        ap_uint<kLanes> wrong = 0;
-      parameter_lanes:
-        for (int l = 0; l < kLanes; ++l) {
+        ap_uint<groups_per_beat<D>()> wrong = 0;
+      parameter_groups:
+        for (int g = 0; g < groups_per_beat<D>(); ++g) {
 #pragma HLS unroll
-          const Parameter parameter(lane(beat, l));
-          if (parameter.valid()) set_lane(r.slots, l, parameter.packed());
-          wrong[l] = !parameter.valid() && groups_left > l;
+          const int low = 2 * D::scale_bits * g, high = low + 2 * D::scale_bits - 1;
+          const Parameter<D> parameter(beat.range(high, low));
+          if (parameter.valid()) r.slots.range(high, low) = parameter.packed();
+          wrong[g] = !parameter.valid() && groups_left > g;
         }
         r.valid = !wrong.or_reduce();
       }
@@ -124,7 +125,7 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for words of tile
         first = lanes_left == 1;
       }
 
-      groups_left -= kLanes;
+      groups_left -= groups_per_beat<D>();
       place = !plan.exponents() ? ap_uint<4>(0) : row ? ap_uint<4>(place + 8) : ap_uint<4>(place + 1);
       if (!row && tiles_left <= 1) place = 0;
       if (row)
