@@ -22,6 +22,19 @@ struct Decoded {
   ap_int<D::scale_bits> zero;
 };
 
+// Values as numbers: wires only.
+template <class D>
+ap_uint<number_bits<D>() * kLanes> numbers_of_values(const beat_t& values) {
+  if (!fine_scales<D>()) return values;
+  ap_uint<number_bits<D>() * kLanes> numbers = 0;
+value_lanes:
+  for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+    numbers.range(number_bits<D>() * l + 15, number_bits<D>() * l) = lane(values, l);
+  }
+  return numbers;
+}
+
 inline SymbolBeat read_symbols() { return SymbolBeat(); }
 inline SymbolBeat read_symbols(symbol_stream& symbols) { return symbols.read(); }
 
@@ -30,14 +43,13 @@ template <class D, class... Symbols>
 void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
             hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded<D>>& decoded, hls::stream<flag_t>& valid,
             Symbols&... symbols_in) {
-  using Joiner = RowJoiner<D, 2 * D::scale_bits>;
-  ap_uint<2 * D::scale_bits * kLanes> table[D::max_rows];
+  beat_t table[D::max_rows], upper_table[D::max_rows];  // rows of one slot per lane; upper halves only of scales of 16 bits
   tile_word_t tiles[D::max_rows];
-  Joiner joiner;
   Plan<D> plan = Plan<D>();
   row_count_t<D> rows_left = 0, tiles_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
+  bool upper = false;  // the next beat of parameters is a row's upper half
   flag_t all_valid = 1;
   bool first = true;
 decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
@@ -50,7 +62,7 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       left = plan.raw_beats;
       index = 0;
-      joiner = Joiner();
+      upper = false;
       all_valid = 1;
       at = Cursor<D>();
       first = plan.raw_beats == 0;  // no page has rows and no beats
@@ -58,9 +70,13 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       const CheckedRow r = rows.read();
       all_valid = all_valid & r.valid;
       if (rows_left != 0) {
-        table[index] = joiner.joined(r.slots, plan.exponents());
+        if (upper)
+          upper_table[index] = r.slots;
+        else
+          table[index] = r.slots;
+        upper = fine_scales<D>() && !upper && !plan.exponents();
         rows_left -= 1;
-        index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + !joiner.upper);
+        index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + !upper);
       } else {
         tiles[index] = r.tile;
         tiles_left -= 1;
@@ -72,7 +88,7 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       SymbolBeat symbols;
       if (plan.coded()) symbols = read_symbols(symbols_in...);
       const beat_t numbers = numbers_of(words);
-      const ap_uint<2 * D::scale_bits * kLanes> row = table[at.row(plan)];
+      const auto row = joined<D>(table[at.row(plan)], upper_table[at.row(plan)]);
       const parameter_t<D> shared = pick<kLanes, 2 * D::scale_bits>(row, at.row_lane());  // along tokens: the group's
       const ap_uint<8> code_ones = plan.coded() ? ap_uint<8>(kCodedSymbols - 1) : ones_of(code_bits(plan.transform));
       const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
@@ -96,10 +112,10 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
             exponent_value<D>(number, symbol, plan.half, base, ones_of(tile, plan.coded(), l));
         ap_uint<number_bits<D>()> result = exact.value;  // levels have no more than their own bits of it
         if (!plan.exponents()) result.range(level_bits<D>() - 1, 0) = ap_uint<level_bits<D>()>(level);
-        if (plan.transform == kRaw) result = lane(words, l);
         d.numbers.range(number_bits<D>() * (l + 1) - 1, number_bits<D>() * l) = result;
         wrong[l] = !exact.valid;
       }
+      if (plan.transform == kRaw) d.numbers = numbers_of_values<D>(words);
       all_valid = all_valid & flag_t(!plan.exponents() || !wrong.or_reduce());
       decoded.write(d);
       first = left == 1;

@@ -50,8 +50,8 @@ template <class D, class Values, class... Optional>
 void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row<D>>& rows,
             hls::stream<tile_word_t>& tiles_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
             hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Optional&... optional) {
-  ap_uint<slot_bits<D>() * kLanes> table[D::max_rows];
-  RowJoiner<D, slot_bits<D>()> joiner;
+  using Slots = ap_uint<slot_bits<D>() * groups_per_beat<D>()>;
+  Slots table[D::max_rows], upper_table[D::max_rows];  // rows of one slot per lane; upper halves only of scales of 16 bits
   tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
   ap_uint<8> greatest_exponent = 0;
@@ -59,6 +59,7 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
   page_count_t<D> left = 0;
   Cursor<D> at;
   ap_uint<4> place = 0;  // of the next word in its beat
+  bool upper = false;    // the next beat of slots is a row's upper half
   bool open = false;     // the section of words is to be closed at its end
   crc_t raw_crc = 0;
   bool first = true;
@@ -84,7 +85,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       open = plan.transform != kRaw;
       first = false;
       index = 0;
-      joiner = RowJoiner<D, slot_bits<D>()>();
+      upper = false;
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
@@ -97,9 +98,13 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       bool closes = false;
       if (loads_row) {
         const Row<D> row = rows.read();
-        table[index] = joiner.joined(row.slots, plan.exponents());
+        if (upper)
+          upper_table[index] = row.slots;
+        else
+          table[index] = row.slots;
         tiles[index] = row.tile;
-        if (!joiner.upper) index += 1;
+        upper = fine_scales<D>() && !upper && !plan.exponents();
+        if (!upper) index += 1;
         rows_left -= 1;
         piece.words = plan.exponents() ? beat_t(low_bytes(row.slots)) : parameters_of<D>(row.slots);
         count = plan.exponents() ? kWordsPerBeat / 2 : kWordsPerBeat;
@@ -117,7 +122,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         const Values values = page.read();
         const beat_t beat = values_of(values);
         const beat_t raw = original_of(values, optional...);
-        const ap_uint<slot_bits<D>() * kLanes> row = table[at.row(plan)];
+        const auto row = joined<D>(table[at.row(plan)], upper_table[at.row(plan)]);
         const tile_word_t tile = plan.exponents() ? tiles[at.row(plan)] : tile_word_t(0);
         const slot_t<D> shared = pick<kLanes, slot_bits<D>()>(row, at.row_lane());  // along tokens: the group's
         const ap_uint<8> largest_code = ones_of(code_bits(plan.transform));

@@ -98,22 +98,13 @@ struct Group {
   }
 };
 
-// Joins beats of slots to rows of one slot per lane: a beat with scales of 8 bits, two with those of 16.
-template <class D, int SlotBits>
-struct RowJoiner {
-  static constexpr int beat_bits = SlotBits * groups_per_beat<D>();
-  ap_uint<beat_bits> lower = 0;
-  bool upper = false;  // the next beat is a row's upper half
-
-  // The row so far; `ends` tells that it has no upper half.
-  ap_uint<SlotBits * kLanes> joined(const ap_uint<beat_bits>& beat, bool ends) {
-    ap_uint<SlotBits * kLanes> row = beat;
-    if (fine_scales<D>() && upper) row = (row << beat_bits) | lower;
-    lower = beat;
-    upper = fine_scales<D>() && !upper && !ends;
-    return row;
-  }
-};
+// A row of one slot per lane: a beat of slots with scales of 8 bits, two with those of 16.
+template <class D, int Bits>
+ap_uint<Bits * kLanes / groups_per_beat<D>()> joined(const ap_uint<Bits>& lower, const ap_uint<Bits>& upper) {
+  ap_uint<Bits * kLanes / groups_per_beat<D>()> row = lower;
+  if (fine_scales<D>()) row |= ap_uint<2 * Bits>(upper) << Bits;
+  return row;
+}
 
 // How a page's values are to be read, and what its exponents are relative to.
 template <class D>
@@ -142,17 +133,13 @@ ap_int<Width> half_levels(const value_t& x, const Reading<D>& reading, const ap_
   const ap_int<10> shift = reading.reference + ap_uint<5>(c.range(D::scale_bits - 1, scale_fraction<D>())) - e;  // h - 1
 
   ap_int<16> own_significand = N::significand(x, reading.half);
-  ap_int<fine_scales<D>() ? 24 : 20> factor;  // R, up by 3 - (h - 1) modulo 4 places
-  if (fine_scales<D>()) {
-    if (x[15]) own_significand = -own_significand;
-    factor = ap_uint<kReciprocalBits + 3>(group.reciprocal) << ap_uint<2>(~shift.range(1, 0));
-  } else {  // a table has the sign as well
-    ap_uint<6> index = c.range(2, 0);
-    index.range(4, 3) = shift.range(1, 0);
-    index[5] = x[15] && !integer;
-    factor = detail::kReciprocals.of[index];
-  }
+  if (fine_scales<D>() && x[15]) own_significand = -own_significand;  // else the table has the sign
   const ap_int<16> significand = integer ? ap_int<16>(x) : own_significand;
+  ap_uint<6> index = c.range(2, 0);
+  index.range(4, 3) = shift.range(1, 0);
+  index[5] = x[15] && !integer;
+  ap_int<fine_scales<D>() ? 24 : 20> factor = detail::kReciprocals.of[index];
+  if (fine_scales<D>()) factor = ap_uint<kReciprocalBits + 3>(group.reciprocal) << ap_uint<2>(~shift.range(1, 0));
   const ap_int<fine_scales<D>() ? 40 : 36> product = significand * factor;
 
   // By 3, 11, 19, ... places, then by four more; h is 7 (4) at least. What would go farther is less than a half.
