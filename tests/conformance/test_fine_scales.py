@@ -1,4 +1,4 @@
-"""Scales and zeros of 16 bits: frozen vectors, pages and damaged frames, in C simulation and in RTL made for these tests."""
+"""Scales and zeros of 16 bits: vectors, pages and damaged frames, in C simulation and in RTL made for these tests."""
 
 from __future__ import annotations
 

@@ -111,13 +111,6 @@ def test_shipped_templates(tmp_path: Path) -> None:
         assert TINY.hash_hex in text.split("\n", 1)[0] and "{{" not in text and "{%" not in text
 
 
-def test_scales_that_the_kernels_do_not_have_are_refused(tmp_path: Path) -> None:
-    fine = Design.from_mapping("fine", TINY.parameters() | {"scale_bits": 16})
-    with pytest.raises(CapabilityError, match="design fine has scale_bits 16, and the kernels only scales of 8 bits"):
-        render(fine, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_codec_that_the_kernels_do_not_have_is_refused(tmp_path: Path) -> None:
     """They would take its transform for another one."""
     listed = Design.from_mapping("listed", TINY.parameters() | {"codecs": ["raw", "int8-delta-rle"]})

@@ -43,7 +43,7 @@ template <class D, class... Symbols>
 void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
             hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded<D>>& decoded, hls::stream<flag_t>& valid,
             Symbols&... symbols_in) {
-  beat_t table[D::max_rows], upper_table[D::max_rows];  // rows of one slot per lane; upper halves only of scales of 16 bits
+  beat_t table[D::max_rows], upper_table[D::max_rows];  // a slot per lane; upper halves with scales of 16 bits only
   tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
   row_count_t<D> rows_left = 0, tiles_left = 0, index = 0;

@@ -51,7 +51,7 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
             hls::stream<tile_word_t>& tiles_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
             hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Optional&... optional) {
   using Slots = ap_uint<slot_bits<D>() * groups_per_beat<D>()>;
-  Slots table[D::max_rows], upper_table[D::max_rows];  // rows of one slot per lane; upper halves only of scales of 16 bits
+  Slots table[D::max_rows], upper_table[D::max_rows];  // a slot per lane; upper halves with scales of 16 bits only
   tile_word_t tiles[D::max_rows];
   Plan<D> plan = Plan<D>();
   ap_uint<8> greatest_exponent = 0;

@@ -144,7 +144,7 @@ Plan<D> plan_of(const beat_t& h, bool crc_right, bool table_known) {
       tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
   plan.groups = plan.by_token() ? token_groups : ap_uint<bits_for(D::max_groups)>(tile_rows * kLanes);
   constexpr int kGroups = groups_per_beat<D>();
-  plan.rows = plan.by_token()      ? row_count_t<D>((token_groups + (kGroups - 1)) / kGroups)
+  plan.rows = plan.by_token()    ? row_count_t<D>((token_groups + (kGroups - 1)) / kGroups)
               : plan.quantised() ? row_count_t<D>(tile_rows * (kLanes / kGroups))
                                  : tile_rows;
 

@@ -64,7 +64,7 @@ struct Reciprocals {
 };
 constexpr Reciprocals kReciprocals;
 
-// R for M = 2048 ... 4095.
+// R for M = 2048 ... 4095, of scales of 16 bits.
 struct FineReciprocals {
   int of[2048];
   constexpr FineReciprocals() : of() {
@@ -130,7 +130,8 @@ ap_int<Width> half_levels(const value_t& x, const Reading<D>& reading, const ap_
   const ap_uint<8> own_exponent = N::exponent(x, reading.half);
   const ap_uint<8> e = integer ? run_exponent : own_exponent;
   const scale_t<D> c = group.parameter.c;
-  const ap_int<10> shift = reading.reference + ap_uint<5>(c.range(D::scale_bits - 1, scale_fraction<D>())) - e;  // h - 1
+  const ap_uint<5> scale_exponent = c.range(D::scale_bits - 1, scale_fraction<D>());
+  const ap_int<10> shift = reading.reference + scale_exponent - e;  // h - 1
 
   ap_int<16> own_significand = N::significand(x, reading.half);
   if (fine_scales<D>() && x[15]) own_significand = -own_significand;  // else the table has the sign
@@ -211,8 +212,8 @@ ap_uint<8> code_of(const value_t& x, const Reading<D>& reading, const ap_uint<8>
   return above < 0 ? ap_uint<8>(0) : code;
 }
 
-// The exponent field, less the exponent in c, that a scaled sum of Width bits has if its product has its leading one in the lower one
-// of the two highest places.
+// The exponent field, less the exponent in c, that a scaled sum of Width bits has if its product has its leading one in
+// the lower one of the two highest places.
 template <class D, int Width>
 ap_int<10> scale_reference(const Plan<D>& plan, bool eightfold) {
   const int bias = D::has_fp16 && plan.half ? Number<D>::half_bias : 0;
