@@ -320,6 +320,11 @@ class Design:
         return any(codec.is_rotated for codec in frame.Codec if codec.label in self.codecs)
 
     @property
+    def has_delta(self) -> bool:
+        """Whether there is a codec with differences and run lengths."""
+        return frame.Codec.INT8_DELTA_RLE in self.codec_ids
+
+    @property
     def has_prefixed(self) -> bool:
         """Whether there is a codec with prefix codes."""
         return any(codec.is_prefix for codec in frame.Codec if codec.label in self.codecs)

@@ -11,8 +11,7 @@ import jinja2
 from speckv import checks
 from speckv.connectivity import KERNELS, SYSTEM, of_design
 from speckv.design import Design
-from speckv.errors import CapabilityError, ToolError
-from speckv.frame import Codec
+from speckv.errors import ToolError
 from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
@@ -50,10 +49,9 @@ def render(
     whole, and a file that would not change is left alone, so that builds stay incremental. Kernels that the design does not have are left out. Returns the paths of all
     outputs, sorted.
 
-    Raises CapabilityError for a design that the kernels cannot be made for, and ToolError, which names a memory that
-    does not exist or a bank that is none, the template and the line if one fails, the folder if it is not writable.
+    Raises ToolError, which names a memory that does not exist or a bank that is none, the template and the line if one
+    fails, the folder if it is not writable.
     """
-    _require_kernels(design)
     banks = dict(banks or {})
     for memory, bank in banks.items():
         _require_bank(memory, bank)
@@ -72,15 +70,6 @@ def render(
         _write_if_changed(path, text)
         outputs.append(path)
     return sorted(outputs)
-
-
-def _require_kernels(design: Design) -> None:
-    """The format has more than the kernels: what they would get wrong is refused. Raises CapabilityError."""
-    if Codec.INT8_DELTA_RLE.label in design.codecs:
-        raise CapabilityError(
-            f"design {design.name} lists codec {Codec.INT8_DELTA_RLE.label}, and the kernels do not have it: "
-            "leave it out of codecs, or use the backend software"
-        )
 
 
 def _require_bank(memory: str, bank: str) -> None:

@@ -10,7 +10,7 @@ from speckv import rtl
 from speckv.connectivity import SYSTEM
 from speckv.design import Design
 from speckv.device.interface import recorded_ports
-from speckv.errors import CapabilityError, ToolError
+from speckv.errors import ToolError
 from speckv.render import render, templates
 
 TINY = Design.load("tiny")
@@ -109,14 +109,6 @@ def test_shipped_templates(tmp_path: Path) -> None:
     for path in paths:
         text = path.read_text()
         assert TINY.hash_hex in text.split("\n", 1)[0] and "{{" not in text and "{%" not in text
-
-
-def test_a_codec_that_the_kernels_do_not_have_is_refused(tmp_path: Path) -> None:
-    """They would take its transform for another one."""
-    listed = Design.from_mapping("listed", TINY.parameters() | {"codecs": ["raw", "int8-delta-rle"]})
-    with pytest.raises(CapabilityError, match="design listed lists codec int8-delta-rle, and the kernels do not"):
-        render(listed, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path) -> None:

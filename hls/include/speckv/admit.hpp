@@ -21,7 +21,7 @@ Plan<D> plan_request(const beat_t& h) {
   if (plan.coded() && plan.quantised()) plan.payload_beats += lanes_bound<D>(plan.raw_beats, 0);
   if (plan.status != kOk) {
     refuse<D>(plan, plan.status);
-  } else if (plan.transform != kRaw && plan.payload_beats >= plan.raw_beats) {  // does not shrink
+  } else if (plan.transform != kRaw && !plan.delta() && plan.payload_beats >= plan.raw_beats) {  // does not shrink
     plan.become_raw();
     plan.no_shrink = 1;
   }
@@ -34,7 +34,7 @@ Plan<D> plan_frame(const beat_t& h, bool crc_right) {
   const bool table_known = get<codec>(h)[4] == 0 || get<header::table>(h) < kCodeTables;
   Plan<D> plan = plan_of<D>(h, crc_right, table_known);
   const auto bytes = get<payload_bytes>(h);
-  const bool open = plan.exponents() || plan.coded();  // its length depends on the data
+  const bool open = plan.exponents() || plan.delta() || plan.coded();  // its length depends on the data
   const ap_uint<26> beats = bytes / kBeatBytes;
   const bool possible = bytes % kBeatBytes == 0 && (open ? beats >= plan.payload_beats && beats < plan.raw_beats
                                                          : beats == plan.payload_beats);

@@ -55,7 +55,7 @@ constexpr unsigned kVersion = 3;
 constexpr unsigned kDtypeBf16 = 1, kDtypeFp16 = 2;
 
 // A codec is a transform + kPrefixed + kRotated.
-enum Transform : unsigned { kRaw = 0, kExponents = 1, kQuant8 = 2, kQuant4 = 3, kQuant3 = 4, kQuant2 = 5 };
+enum Transform : unsigned { kRaw = 0, kExponents = 1, kQuant8 = 2, kQuant4 = 3, kQuant3 = 4, kQuant2 = 5, kDelta = 6 };
 constexpr int kCodeTables = 8;
 using table_t = ap_uint<3>;  // which of them
 constexpr unsigned kPrefixed = 16, kRotated = 32;

@@ -29,6 +29,8 @@ constexpr bool has_transform(unsigned transform) {
 template <class D>
 constexpr bool has_exponents() { return has_transform<D>(kExponents); }
 template <class D>
+constexpr bool has_delta() { return has_transform<D>(kDelta); }
+template <class D>
 constexpr bool has_prefixed() { return ((D::codec_set >> kPrefixed | D::codec_set >> (kPrefixed + kRotated)) & 0xFFFF) != 0; }
 template <class D>
 constexpr bool has_rotated() { return (D::codec_set >> kRotated) != 0; }
@@ -36,9 +38,9 @@ constexpr bool has_rotated() { return (D::codec_set >> kRotated) != 0; }
 constexpr int kWordsPerBeat = 16;
 using word_count_t = ap_uint<bits_for(kWordsPerBeat)>;
 
-// N of quantN, which is its words of a raw beat, too.
+// N of quantN, which is its words of a raw beat, too. Pages that are to be delta-coded are quant8 pages before.
 inline ap_uint<4> code_bits(const ap_uint<3>& transform) {
-  return transform == kQuant8 ? 8 : transform == kQuant4 ? 4 : transform == kQuant3 ? 3 : 2;
+  return transform == kQuant8 || transform == kDelta ? 8 : transform == kQuant4 ? 4 : transform == kQuant3 ? 3 : 2;
 }
 
 // Of symbols that are prefix-coded.
@@ -47,6 +49,17 @@ struct LanesPlan {
   flag_t used;
   payload_count_t<D> beats;  // frames: lengths and lanes, the last section
   table_t table;             // frames
+};
+
+// Where the beats of a page's words go, in designs with `int8-delta-rle`.
+enum Way : unsigned { kNoBeats, kOtherBeats, kDeltaBeats, kNoDeltaBeats };
+using way_t = ap_uint<2>;
+
+// Of frames, what is taken apart.
+template <class D>
+struct SectionsPlan {
+  payload_count_t<D> word_beats;  // those behind the first section
+  payload_count_t<D> steps;       // rows, words of tiles, and beats behind the first section
 };
 
 // Sizes of a page, in the units that the processes count in.
@@ -66,12 +79,17 @@ struct Plan {
   ap_uint<bits_for(D::max_groups)> groups;              // groups of `fit`, 0 if raw
   row_count_t<D> rows;                                  // beats of their parameters; or tiles
   payload_count_t<D> payload_beats;                     // of a request the bound; for exponents the least possible
-  payload_count_t<D> word_beats;                        // frames: those behind the first section
+  SectionsPlan<D> sections;
   LanesPlan<D> lanes;
   ap_uint<8> scale_exponent;                            // frames: E
 
   bool quantised() const { return transform >= kQuant8; }
   bool exponents() const { return has_exponents<D>() && transform == kExponents; }
+  bool delta() const { return has_delta<D>() && transform == kDelta; }
+  way_t way() const {
+    return delta() ? (sections.word_beats == 0 ? kNoDeltaBeats : kDeltaBeats)
+                   : (sections.word_beats == 0 ? kNoBeats : kOtherBeats);
+  }
   // Groups of V run along a token; those of K, and the tiles of exponents, down the tokens of a tile.
   bool by_token() const { return values && quantised(); }
   bool coded() const { return has_prefixed<D>() && lanes.used; }
@@ -87,14 +105,15 @@ struct Plan {
     if (coded())
       lanes.beats += more;
     else
-      word_beats += more;
+      sections.word_beats += more;
     payload_beats = beats;
+    sections.steps += more;
   }
   void become_raw() {
     transform = kRaw;
     rotated = lanes.used = 0;
     groups = rows = 0;
-    payload_beats = word_beats = raw_beats;
+    payload_beats = sections.word_beats = sections.steps = raw_beats;
     lanes.beats = 0;
   }
 };
@@ -148,11 +167,15 @@ Plan<D> plan_of(const beat_t& h, bool crc_right, bool table_known) {
               : plan.quantised() ? row_count_t<D>(tile_rows * (kLanes / kGroups))
                                  : tile_rows;
 
-  // What is known of the payload before the data are: exponents without symbols, of lanes the lengths.
-  plan.word_beats = (plan.raw_beats * plan.words() + (kWordsPerBeat - 1)) / kWordsPerBeat;
+  // What is known of the payload before the data are: exponents without symbols, of lanes the lengths, of delta pages no
+  // words.
+  plan.sections.word_beats = (plan.raw_beats * plan.words() + (kWordsPerBeat - 1)) / kWordsPerBeat;
+  if (plan.delta()) plan.sections.word_beats = 0;
   plan.lanes.beats = plan.lanes.used;
-  plan.payload_beats = plan.word_beats + plan.lanes.beats +
+  plan.payload_beats = plan.sections.word_beats + plan.lanes.beats +
                        (plan.exponents() ? bases_beats<D>(plan.rows) : payload_count_t<D>(plan.rows));
+  plan.sections.steps = plan.sections.word_beats + plan.lanes.beats + plan.rows;
+  if (plan.exponents()) plan.sections.steps += plan.rows;
   if (plan.transform == kRaw) plan.become_raw();
 
   plan.status = get<magic>(h) != kMagic                                                         ? kBadMagic

@@ -36,6 +36,13 @@ void begin_lanes(const Plan<D>& plan, hls::stream<section_beats_t<D>>& sections,
   sections.write(plan.lanes.beats);
 }
 
+template <class D, class... Lanes>
+void begin_lanes(const Plan<D>& plan, hls::stream<way_t>& ways, hls::stream<Plan<D>>& delta_plans, Lanes&... lanes) {
+  ways.write(plan.way());
+  delta_plans.write(plan);
+  begin_lanes(plan, lanes...);
+}
+
 inline void send_lanes(const beat_t&, bool) {}
 template <class Sections, class Pages>
 void send_lanes(const beat_t& beat, bool of_lengths, Sections&, Pages&, beat_stream& lengths, beat_stream& lanes) {
@@ -43,6 +50,11 @@ void send_lanes(const beat_t& beat, bool of_lengths, Sections&, Pages&, beat_str
     lengths.write(beat);
   else
     lanes.write(beat);
+}
+
+template <class D, class... Lanes>
+void send_lanes(const beat_t& beat, bool of_lengths, hls::stream<way_t>&, hls::stream<Plan<D>>&, Lanes&... lanes) {
+  send_lanes(beat, of_lengths, lanes...);
 }
 
 // Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then a word a tile. Words
@@ -54,7 +66,7 @@ void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Pla
   Plan<D> plan = Plan<D>();
   row_count_t<D> rows_left = 0, tiles_left = 0;
   ap_uint<bits_for(D::max_groups)> groups_left = 0;
-  payload_count_t<D> words_left = 0, lanes_left = 0;
+  payload_count_t<D> words_left = 0, lanes_left = 0, steps_left = 0;
   bool at_lengths = false;  // the first beat of lanes
   ap_uint<4> place = 0;  // words taken from `kept`
   beat_t kept = 0;
@@ -69,11 +81,11 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for words of tile
       rows_left = plan.rows;
       tiles_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       groups_left = plan.groups;
-      words_left = plan.word_beats;
+      words_left = plan.sections.word_beats;
       lanes_left = plan.lanes.beats;
+      steps_left = plan.sections.steps;
       at_lengths = true;
       begin_lanes(plan, lanes...);
-      first = plan.payload_beats == 0;  // there are words or lanes behind rows
       place = 0;
     } else {
       const bool row = rows_left != 0, tile = !row && tiles_left != 0;
@@ -118,11 +130,9 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for words of tile
         rows.write(r);
       } else if (words_left != 0) {
         words.write(w);
-        first = (words_left == 1) & (lanes_left == 0);
       } else {
         send_lanes(beat, at_lengths, lanes...);
         at_lengths = false;
-        first = lanes_left == 1;
       }
 
       groups_left -= groups_per_beat<D>();
@@ -136,7 +146,9 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for words of tile
         words_left -= 1;
       else
         lanes_left -= 1;
+      steps_left -= 1;
     }
+    first = steps_left == 0;
   } while (!first);
 }
 
