@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from speckv import toolchain
+from speckv import rtl, toolchain
+from speckv.design import Design
 from speckv.errors import ToolError
 
 _NEEDED = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
@@ -27,3 +30,13 @@ def require(backend: str) -> None:
             tool()
         except ToolError as error:
             pytest.skip(str(error))
+
+
+def made_rtl(design: Design, factory: pytest.TempPathFactory) -> Path:
+    """RTL of a design of these tests: that of `tiny` alone is committed. Skips where a tool for it is missing."""
+    require("cosim")
+    try:
+        toolchain.synth_versions()
+    except ToolError as error:
+        pytest.skip(str(error))
+    return rtl.generate(design, factory.mktemp("rtl") / design.name)

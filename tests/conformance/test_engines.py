@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_tools import require
+from backend_tools import made_rtl, require
 from material import PAGES, Keep, Packet, assert_same, faults, keep_ok, payload_faults, request
-from speckv import model, rtl
+from speckv import model
 from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
-from speckv.errors import ToolError
 from speckv.frame import Codec, Dtype, Kind, Status, field_offset
-from speckv.toolchain import synth_versions
 
 STATUS = field_offset("status")
 # small RTL, which takes less time to make
@@ -40,14 +38,7 @@ def design(request: pytest.FixtureRequest) -> Design:
 
 @pytest.fixture(scope="session")
 def rtl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """RTL of the design, made for these tests: that of `tiny` alone is committed."""
-    try:
-        synth_versions()
-    except ToolError as error:
-        pytest.skip(str(error))
-    require("cosim")
-    design = made(IN_RTL)
-    return rtl.generate(design, tmp_path_factory.mktemp("rtl") / design.name)
+    return made_rtl(made(IN_RTL), tmp_path_factory)
 
 
 def mixed_requests(count: int, seed: int) -> tuple[list[Packet], list[Keep]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_tools import require
+from backend_tools import made_rtl, require
 from material import (
     PAGES,
     Keep,
@@ -21,12 +21,10 @@ from material import (
     request,
     sealed_payload,
 )
-from speckv import model, rtl
+from speckv import model
 from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
-from speckv.errors import ToolError
 from speckv.frame import Codec, Dtype, Kind, Status, field_offset
-from speckv.toolchain import synth_versions
 
 STATUS = field_offset("status")
 CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT8, Codec.QUANT4, Codec.QUANT4_ROTATED)
@@ -48,12 +46,7 @@ def design() -> Design:
 
 @pytest.fixture(scope="session")
 def rtl_folder(design: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """RTL of the design: that of `tiny` alone is committed."""
-    try:
-        synth_versions()
-    except ToolError as error:
-        pytest.skip(str(error))
-    return rtl.generate(design, tmp_path_factory.mktemp("rtl") / design.name)
+    return made_rtl(design, tmp_path_factory)
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
