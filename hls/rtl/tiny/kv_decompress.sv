@@ -16,7 +16,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   output [514:0] seen_din,
   output         seen_waits,
                  plans_write,
-  output [93:0]  plans_din,
+  output [104:0] plans_din,
   output         plans_waits
 );
 
@@ -266,19 +266,19 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          parity_r0s1__206;
   reg          parity_r0s1__207;
   reg          parity_r0s1__208;
-  reg          brmerge110_r0s2;
+  reg          brmerge111_r0s2;
   reg          v1247_r0s1;
   reg          v1247_r0s2;
-  reg          cmp_i3902_not_r0s1;
-  reg          cmp_i3902_not_r0s2;
+  reg          cmp_i4103_not_r0s1;
+  reg          cmp_i4103_not_r0s2;
   reg          or_r0s1__1;
   reg          and_r0s1;
   reg  [113:0] add_r0s1;
   reg          and_r0s2;
   reg  [576:0] in_r0s1;
   reg  [576:0] in_r0s2;
-  reg  [9:0]   mul_i1953_r0s1;
-  reg  [9:0]   mul_i1953_r0s2;
+  reg  [9:0]   mul_i1974_r0s1;
+  reg  [9:0]   mul_i1974_r0s2;
   reg          and_r0s3;
   reg          and_r0s4;
   reg          and_r0s5;
@@ -295,107 +295,107 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [576:0] in_r0s3;
   reg  [576:0] in_r0s4;
   reg  [576:0] in_r0s5;
-  reg          or_r0s1__2;
-  reg          or_r0s2;
-  reg          or_r0s3;
-  reg          or_r0s4;
-  reg          and_r0s1__3;
-  reg          and_r0s2__3;
-  reg          and_r0s3__3;
-  reg          and_r0s4__3;
-  reg          or_cond107_r0s1;
-  reg          or_cond107_r0s2;
-  reg  [3:0]   conv_i3352_r0s1;
-  reg  [3:0]   conv_i3352_r0s2;
-  reg  [8:0]   mul_i2092_r0s1;
-  reg  [8:0]   mul_i2092_r0s2;
-  reg  [4:0]   add_r0s3;
-  reg  [4:0]   add_r0s4;
-  reg  [15:0]  ref_tmp103_i_sroa_0_0_ph_r0s1;
-  reg  [15:0]  ref_tmp103_i_sroa_0_0_ph_r0s2;
-  reg  [15:0]  mul_i22063951_r0s3;
-  reg  [15:0]  mul_i22063951_r0s4;
-  reg  [9:0]   mul_i1953_r0s3;
-  reg  [9:0]   mul_i1953_r0s4;
-  reg  [4:0]   field_r0s3;
-  reg  [5:0]   add_r0s4__1;
-  reg  [15:0]  conv_i3569_r0s1;
-  reg  [15:0]  conv_i3569_r0s2;
-  reg  [15:0]  mul_i2206_r0s3;
-  reg  [15:0]  mul_i2206_r0s4;
-  reg  [13:0]  select_r0s5;
-  reg          cmp_i4025_r0s3;
-  reg          cmp_i4025_r0s4;
-  reg          cmp_i4025_r0s5;
-  reg          spec_select_r0s1;
-  reg          spec_select_r0s2;
-  reg          and_r0s3__4;
-  reg          and_r0s4__4;
-  reg          and_r0s5__3;
-  reg          loadedv_i_i1109_r0s1;
-  reg          loadedv_i_i1109_r0s2;
-  reg          loadedv_i_i1109_r0s3;
-  reg          loadedv_i_i1109_r0s4;
-  reg          loadedv_i_i1109_r0s5;
-  reg  [10:0]  select_r0s6;
-  reg          and_r0s6;
-  wire [83:0]  _GEN_6 = {1'h0, select_r0s6, 72'h0} + {12'h0, and_r0s6, 71'h0};
+  reg          xor_r0s1__2;
+  reg          xor_r0s2__2;
   reg          xor_r0s3;
   reg          xor_r0s4;
+  reg          xor_r0s1__3;
+  reg          xor_r0s2__3;
+  reg          xor_r0s3__1;
+  reg          or_cond108_r0s1;
+  reg          or_cond108_r0s2;
+  reg  [3:0]   conv_i3466_r0s1;
+  reg  [3:0]   conv_i3466_r0s2;
+  reg  [8:0]   mul_i2114_r0s1;
+  reg  [8:0]   mul_i2114_r0s2;
+  reg  [3:0]   select_r0s3;
+  reg  [4:0]   field_r0s3;
+  reg  [4:0]   select_r0s4;
+  reg  [7:0]   ref_tmp109_i_sroa_0_0_r0s1;
+  reg  [7:0]   ref_tmp109_i_sroa_0_0_r0s2;
+  reg  [14:0]  mul_i2257_r0s3;
+  reg  [14:0]  mul_i2257_r0s4;
+  reg  [9:0]   mul_i1974_r0s3;
+  reg  [9:0]   mul_i1974_r0s4;
+  reg  [12:0]  select_r0s5;
+  reg          cmp_i4226_r0s3;
+  reg          cmp_i4226_r0s4;
+  reg          cmp_i4226_r0s5;
+  reg          spec_select_r0s1;
+  reg          spec_select_r0s2;
+  reg          and_r0s3__3;
+  reg          and_r0s4__3;
+  reg          and_r0s5__3;
+  reg          loadedv_i_i1129_r0s1;
+  reg          loadedv_i_i1129_r0s2;
+  reg          loadedv_i_i1129_r0s3;
+  reg          loadedv_i_i1129_r0s4;
+  reg          loadedv_i_i1129_r0s5;
+  reg  [10:0]  select_r0s6;
+  reg          and_r0s6;
+  wire [94:0]  _GEN_6 = {1'h0, select_r0s6, 83'h0} + {12'h0, and_r0s6, 82'h0};
   reg          xor_r0s5;
-  reg          cmp_i4042_not_r0s3;
-  reg          cmp_i4042_not_r0s4;
-  reg          cmp_i4042_not_r0s5;
-  reg          cmp_i3919_not_r0s1;
-  reg          cmp_i3919_not_r0s2;
-  reg          cmp_i3914_r0s2;
-  reg  [7:0]   mux118_r0s1;
-  reg  [7:0]   mux118_r0s2;
-  reg  [7:0]   cond172_i_r0s3;
-  reg  [7:0]   select_r0s4;
-  reg  [7:0]   select_r0s5__1;
+  reg  [3:0]   select_r0s3__1;
+  reg  [3:0]   select_r0s4__1;
+  reg  [3:0]   select_r0s5__1;
+  reg  [3:0]   select_r0s4__2;
+  reg  [12:0]  add_i2359_r0s5;
+  reg  [9:0]   mul_i1974_r0s5;
+  reg  [13:0]  select_r0s6__1;
+  reg  [576:0] in_r0s6;
+  reg  [104:0] or_r0s1__2;
+  reg  [104:0] or_r0s2;
+  reg  [104:0] or_r0s3;
+  reg  [104:0] or_r0s4;
+  reg  [104:0] or_r0s5;
+  reg          xor_r0s3__2;
+  reg          xor_r0s4__1;
+  reg          xor_r0s5__1;
+  reg  [104:0] or_r0s6;
+  reg  [8:0]   select_r0s3__2;
+  reg  [8:0]   select_r0s4__3;
+  reg  [8:0]   select_r0s5__2;
+  reg  [8:0]   select_r0s6__2;
+  reg  [3:0]   select_r0s3__3;
+  reg  [3:0]   select_r0s4__4;
+  reg  [3:0]   select_r0s5__3;
+  reg  [3:0]   select_r0s6__3;
+  reg  [12:0]  select_r0s6__4;
+  reg  [10:0]  loadedv_i4310_r0s5;
+  reg  [10:0]  select_r0s6__5;
+  reg          cmp_i4243_not_r0s3;
+  reg          cmp_i4243_not_r0s4;
+  reg          cmp_i4243_not_r0s5;
+  reg          cmp_i4120_not_r0s1;
+  reg          cmp_i4120_not_r0s2;
+  reg          cmp_i4115_r0s2;
+  reg  [7:0]   mux119_r0s1;
+  reg  [7:0]   mux119_r0s2;
+  reg  [7:0]   cond202_i_r0s3;
+  reg  [7:0]   select_r0s4__5;
+  reg  [7:0]   select_r0s5__4;
   reg  [7:0]   ref_tmp4_sroa_0_0_r0s6;
-  reg          and_r0s1__4;
-  reg          and_r0s2__4;
-  reg          and_r0s3__5;
-  reg          and_r0s4__5;
+  reg          and_r0s1__3;
+  reg          and_r0s2__3;
+  reg          and_r0s3__4;
+  reg          and_r0s4__4;
   reg          and_r0s5__4;
   reg  [2:0]   select_r0s1;
   reg  [2:0]   select_r0s2;
-  reg  [2:0]   select_r0s3;
-  reg  [2:0]   select_r0s4__1;
-  reg  [2:0]   select_r0s5__2;
+  reg  [2:0]   select_r0s3__4;
+  reg  [2:0]   select_r0s4__6;
+  reg  [2:0]   select_r0s5__5;
   reg  [7:0]   add_r0s6;
-  reg  [93:0]  or_r0s1__3;
-  reg  [93:0]  or_r0s2__1;
-  reg  [93:0]  or_r0s3__1;
-  reg  [93:0]  or_r0s4__1;
-  reg  [93:0]  or_r0s5;
-  reg  [9:0]   mul_i1953_r0s5;
-  reg  [93:0]  or_r0s6;
-  reg          and_r0s1__5;
-  reg          and_r0s2__5;
-  reg  [8:0]   select_r0s3__1;
-  reg  [8:0]   select_r0s4__2;
-  reg  [8:0]   select_r0s5__3;
-  reg  [8:0]   select_r0s6__1;
-  reg  [3:0]   select_r0s3__2;
-  reg  [3:0]   select_r0s4__3;
-  reg  [3:0]   select_r0s5__4;
-  reg  [3:0]   select_r0s6__2;
-  reg  [13:0]  select_r0s6__3;
-  reg  [11:0]  select_r0s5__5;
-  reg  [11:0]  select_r0s6__4;
-  reg  [514:0] or_i4253_r0s1;
-  reg  [514:0] or_i4253_r0s2;
-  reg          xor_r0s1__2;
+  reg  [514:0] or_i4463_r0s1;
+  reg  [514:0] or_i4463_r0s2;
+  reg          xor_r0s1__4;
   reg  [31:0]  crc_sroa_0_1_r0s2;
   reg  [31:0]  expected_sroa_0_1_r0s1;
   reg  [31:0]  expected_sroa_0_1_r0s2;
-  reg  [514:0] or_i4264_r0s3;
-  reg  [514:0] or_i4264_r0s4;
-  reg  [514:0] or_i4264_r0s5;
-  reg  [514:0] or_i4264_r0s6;
+  reg  [514:0] or_i4474_r0s3;
+  reg  [514:0] or_i4474_r0s4;
+  reg  [514:0] or_i4474_r0s5;
+  reg  [514:0] or_i4474_r0s6;
   assign _GEN = valid0_6 & ~(first_0_r0s6 & ~plans_full_n | ~seen_full_n);
   reg  [31:0]  expected_sroa_0_0_r0;
   reg  [31:0]  crc_sroa_0_0_r0;
@@ -719,521 +719,521 @@ module kv_decompress_inspect_frame_speckv_Design(
     {in_dout[268], in_dout[59], ^_GEN_151, ^_GEN_31, ^_GEN_187, ^_GEN_155};
   wire [5:0]   _GEN_229 =
     {in_dout[301], ^_GEN_48, ^_GEN_59, ^_GEN_125, ^_GEN_127, ^_GEN_208};
-  wire [10:0]  _GEN_230 = {10'h0, loadedv_i_i1109_r0s5};
-  wire         _GEN_231 = in_dout[50:48] == 3'h0;
+  wire [10:0]  _GEN_230 = {10'h0, loadedv_i_i1129_r0s5};
+  wire [13:0]  _GEN_231 =
+    xor_r0s5 ? {10'h0, select_r0s5__1} + {1'h0, add_i2359_r0s5} : {4'h0, mul_i1974_r0s5};
   wire         _GEN_232 = in_dout[50:48] == 3'h1;
-  wire         _GEN_233 = _GEN_231 & ~_GEN_232;
-  wire         _GEN_234 = ~_GEN_233 & in_dout[52];
-  wire         _GEN_235 = ~_GEN_233 & _GEN_232 | _GEN_234;
-  wire         _GEN_236 = in_dout[31:0] == 32'h46564B53;
-  wire         _GEN_237 = in_dout[47:32] != 16'h3;
-  wire [31:0]  _GEN_238 = first_0_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
-  wire [31:0]  _GEN_239 =
-    {^{_GEN_238[31:30],
+  wire         _GEN_233 = (|(in_dout[50:48])) & in_dout[52];
+  wire         _GEN_234 = (|(in_dout[50:48])) & _GEN_232 | _GEN_233;
+  wire         _GEN_235 = in_dout[31:0] == 32'h46564B53;
+  wire         _GEN_236 = in_dout[47:32] != 16'h3;
+  wire [31:0]  _GEN_237 = first_0_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
+  wire [31:0]  _GEN_238 =
+    {^{_GEN_237[31:30],
        1'h0,
-       _GEN_238[28],
+       _GEN_237[28],
        2'h0,
-       _GEN_238[25:24],
+       _GEN_237[25:24],
        2'h0,
-       _GEN_238[21:20],
+       _GEN_237[21:20],
        5'h0,
-       _GEN_238[14:13],
+       _GEN_237[14:13],
        4'h0,
-       _GEN_238[8:7],
+       _GEN_237[8:7],
        1'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        1'h0,
-       _GEN_238[3:1],
+       _GEN_237[3:1],
        1'h0},
      ^{1'h0,
-       _GEN_238[30:29],
+       _GEN_237[30:29],
        1'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        2'h0,
-       _GEN_238[24:23],
+       _GEN_237[24:23],
        2'h0,
-       _GEN_238[20:19],
+       _GEN_237[20:19],
        5'h0,
-       _GEN_238[13:12],
+       _GEN_237[13:12],
        4'h0,
-       _GEN_238[7:6],
+       _GEN_237[7:6],
        1'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        1'h0,
-       _GEN_238[2:0]},
-     ^{_GEN_238[31],
+       _GEN_237[2:0]},
+     ^{_GEN_237[31],
        1'h0,
-       _GEN_238[29:28],
+       _GEN_237[29:28],
        1'h0,
-       _GEN_238[26],
+       _GEN_237[26],
        2'h0,
-       _GEN_238[23:22],
+       _GEN_237[23:22],
        2'h0,
-       _GEN_238[19:18],
+       _GEN_237[19:18],
        5'h0,
-       _GEN_238[12:11],
+       _GEN_237[12:11],
        4'h0,
-       _GEN_238[6:5],
+       _GEN_237[6:5],
        1'h0,
-       _GEN_238[3],
+       _GEN_237[3],
        1'h0,
-       _GEN_238[1:0]},
-     ^{_GEN_238[31:30],
+       _GEN_237[1:0]},
+     ^{_GEN_237[31:30],
        1'h0,
-       _GEN_238[28:27],
+       _GEN_237[28:27],
        1'h0,
-       _GEN_238[25],
+       _GEN_237[25],
        2'h0,
-       _GEN_238[22:21],
+       _GEN_237[22:21],
        2'h0,
-       _GEN_238[18:17],
+       _GEN_237[18:17],
        5'h0,
-       _GEN_238[11:10],
+       _GEN_237[11:10],
        4'h0,
-       _GEN_238[5:4],
+       _GEN_237[5:4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        1'h0,
-       _GEN_238[0]},
-     ^{_GEN_238[31:29],
+       _GEN_237[0]},
+     ^{_GEN_237[31:29],
        1'h0,
-       _GEN_238[27:26],
+       _GEN_237[27:26],
        1'h0,
-       _GEN_238[24],
+       _GEN_237[24],
        2'h0,
-       _GEN_238[21:20],
+       _GEN_237[21:20],
        2'h0,
-       _GEN_238[17:16],
+       _GEN_237[17:16],
        5'h0,
-       _GEN_238[10:9],
+       _GEN_237[10:9],
        4'h0,
-       _GEN_238[4:3],
+       _GEN_237[4:3],
        1'h0,
-       _GEN_238[1],
+       _GEN_237[1],
        1'h0},
      ^{1'h0,
-       _GEN_238[30:28],
+       _GEN_237[30:28],
        1'h0,
-       _GEN_238[26:25],
+       _GEN_237[26:25],
        1'h0,
-       _GEN_238[23],
+       _GEN_237[23],
        2'h0,
-       _GEN_238[20:19],
+       _GEN_237[20:19],
        2'h0,
-       _GEN_238[16:15],
+       _GEN_237[16:15],
        5'h0,
-       _GEN_238[9:8],
+       _GEN_237[9:8],
        4'h0,
-       _GEN_238[3:2],
+       _GEN_237[3:2],
        1'h0,
-       _GEN_238[0]},
+       _GEN_237[0]},
      ^{1'h0,
-       _GEN_238[30:29],
+       _GEN_237[30:29],
        1'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        4'h0,
-       _GEN_238[22:18],
+       _GEN_237[22:18],
        2'h0,
-       _GEN_238[15],
+       _GEN_237[15],
        1'h0,
-       _GEN_238[13],
+       _GEN_237[13],
        7'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        1'h0,
-       _GEN_238[3],
+       _GEN_237[3],
        3'h0},
      ^{2'h0,
-       _GEN_238[29:28],
+       _GEN_237[29:28],
        1'h0,
-       _GEN_238[26],
+       _GEN_237[26],
        4'h0,
-       _GEN_238[21:17],
+       _GEN_237[21:17],
        2'h0,
-       _GEN_238[14],
+       _GEN_237[14],
        1'h0,
-       _GEN_238[12],
+       _GEN_237[12],
        7'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
      ^{1'h0,
-       _GEN_238[30],
+       _GEN_237[30],
        2'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        2'h0,
-       _GEN_238[24],
+       _GEN_237[24],
        2'h0,
-       _GEN_238[21],
+       _GEN_237[21],
        1'h0,
-       _GEN_238[19:16],
+       _GEN_237[19:16],
        1'h0,
-       _GEN_238[14],
+       _GEN_237[14],
        2'h0,
-       _GEN_238[11],
+       _GEN_237[11],
        2'h0,
-       _GEN_238[8:7],
+       _GEN_237[8:7],
        1'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        2'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
      ^{1'h0,
-       _GEN_238[30:28],
+       _GEN_237[30:28],
        1'h0,
-       _GEN_238[26:23],
+       _GEN_237[26:23],
        1'h0,
-       _GEN_238[21],
+       _GEN_237[21],
        2'h0,
-       _GEN_238[18:14],
+       _GEN_237[18:14],
        3'h0,
-       _GEN_238[10],
+       _GEN_237[10],
        1'h0,
-       _GEN_238[8],
+       _GEN_237[8],
        1'h0,
-       _GEN_238[6:2],
+       _GEN_237[6:2],
        2'h0},
-     ^{_GEN_238[31:29],
+     ^{_GEN_237[31:29],
        1'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        3'h0,
-       _GEN_238[23:21],
+       _GEN_237[23:21],
        3'h0,
-       _GEN_238[17:15],
+       _GEN_237[17:15],
        5'h0,
-       _GEN_238[9:8],
+       _GEN_237[9:8],
        3'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        4'h0},
      ^{2'h0,
-       _GEN_238[29],
+       _GEN_237[29],
        2'h0,
-       _GEN_238[26:24],
+       _GEN_237[26:24],
        1'h0,
-       _GEN_238[22],
+       _GEN_237[22],
        5'h0,
-       _GEN_238[16:15],
+       _GEN_237[16:15],
        1'h0,
-       _GEN_238[13],
+       _GEN_237[13],
        7'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        2'h0,
-       _GEN_238[2:1],
+       _GEN_237[2:1],
        1'h0},
-     ^{_GEN_238[31],
+     ^{_GEN_237[31],
        2'h0,
-       _GEN_238[28],
+       _GEN_237[28],
        2'h0,
-       _GEN_238[25:23],
+       _GEN_237[25:23],
        1'h0,
-       _GEN_238[21],
+       _GEN_237[21],
        5'h0,
-       _GEN_238[15:14],
+       _GEN_237[15:14],
        1'h0,
-       _GEN_238[12],
+       _GEN_237[12],
        7'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        2'h0,
-       _GEN_238[1:0]},
+       _GEN_237[1:0]},
      ^{3'h0,
-       _GEN_238[28:27],
+       _GEN_237[28:27],
        1'h0,
-       _GEN_238[25],
+       _GEN_237[25],
        1'h0,
-       _GEN_238[23:21],
+       _GEN_237[23:21],
        9'h0,
-       _GEN_238[11],
+       _GEN_237[11],
        2'h0,
-       _GEN_238[8:7],
+       _GEN_237[8:7],
        1'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        2'h0,
-       _GEN_238[2:0]},
-     ^{_GEN_238[31:30],
+       _GEN_237[2:0]},
+     ^{_GEN_237[31:30],
        1'h0,
-       _GEN_238[28:25],
+       _GEN_237[28:25],
        2'h0,
-       _GEN_238[22],
+       _GEN_237[22],
        7'h0,
-       _GEN_238[14:13],
+       _GEN_237[14:13],
        2'h0,
-       _GEN_238[10],
+       _GEN_237[10],
        1'h0,
-       _GEN_238[8],
+       _GEN_237[8],
        1'h0,
-       _GEN_238[6:2],
+       _GEN_237[6:2],
        1'h0,
-       _GEN_238[0]},
-     ^{_GEN_238[31:29],
+       _GEN_237[0]},
+     ^{_GEN_237[31:29],
        1'h0,
-       _GEN_238[27:24],
+       _GEN_237[27:24],
        2'h0,
-       _GEN_238[21],
+       _GEN_237[21],
        7'h0,
-       _GEN_238[13:12],
+       _GEN_237[13:12],
        2'h0,
-       _GEN_238[9],
+       _GEN_237[9],
        1'h0,
-       _GEN_238[7],
+       _GEN_237[7],
        1'h0,
-       _GEN_238[5:1],
+       _GEN_237[5:1],
        1'h0},
-     ^{_GEN_238[31:28],
+     ^{_GEN_237[31:28],
        1'h0,
-       _GEN_238[26:23],
+       _GEN_237[26:23],
        2'h0,
-       _GEN_238[20],
+       _GEN_237[20],
        7'h0,
-       _GEN_238[12:11],
+       _GEN_237[12:11],
        2'h0,
-       _GEN_238[8],
+       _GEN_237[8],
        1'h0,
-       _GEN_238[6],
+       _GEN_237[6],
        1'h0,
-       _GEN_238[4:0]},
-     ^{_GEN_238[31:27],
+       _GEN_237[4:0]},
+     ^{_GEN_237[31:27],
        1'h0,
-       _GEN_238[25:22],
+       _GEN_237[25:22],
        2'h0,
-       _GEN_238[19],
+       _GEN_237[19],
        7'h0,
-       _GEN_238[11:10],
+       _GEN_237[11:10],
        2'h0,
-       _GEN_238[7],
+       _GEN_237[7],
        1'h0,
-       _GEN_238[5],
+       _GEN_237[5],
        1'h0,
-       _GEN_238[3:0]},
-     ^{_GEN_238[31],
+       _GEN_237[3:0]},
+     ^{_GEN_237[31],
        1'h0,
-       _GEN_238[29],
+       _GEN_237[29],
        1'h0,
-       _GEN_238[27:25],
+       _GEN_237[27:25],
        1'h0,
-       _GEN_238[23:22],
+       _GEN_237[23:22],
        1'h0,
-       _GEN_238[20],
+       _GEN_237[20],
        1'h0,
-       _GEN_238[18],
+       _GEN_237[18],
        3'h0,
-       _GEN_238[14:13],
+       _GEN_237[14:13],
        2'h0,
-       _GEN_238[10:3],
+       _GEN_237[10:3],
        2'h0,
-       _GEN_238[0]},
+       _GEN_237[0]},
      ^{5'h0,
-       _GEN_238[26],
+       _GEN_237[26],
        3'h0,
-       _GEN_238[22],
+       _GEN_237[22],
        1'h0,
-       _GEN_238[20:19],
+       _GEN_237[20:19],
        1'h0,
-       _GEN_238[17],
+       _GEN_237[17],
        2'h0,
-       _GEN_238[14],
+       _GEN_237[14],
        1'h0,
-       _GEN_238[12],
+       _GEN_237[12],
        2'h0,
-       _GEN_238[9],
+       _GEN_237[9],
        2'h0,
-       _GEN_238[6],
+       _GEN_237[6],
        1'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        2'h0,
-       _GEN_238[1],
+       _GEN_237[1],
        1'h0},
-     ^{_GEN_238[31:30],
+     ^{_GEN_237[31:30],
        1'h0,
-       _GEN_238[28],
+       _GEN_237[28],
        3'h0,
-       _GEN_238[24],
+       _GEN_237[24],
        3'h0,
-       _GEN_238[20:18],
+       _GEN_237[20:18],
        1'h0,
-       _GEN_238[16],
+       _GEN_237[16],
        1'h0,
-       _GEN_238[14],
+       _GEN_237[14],
        2'h0,
-       _GEN_238[11],
+       _GEN_237[11],
        3'h0,
-       _GEN_238[7],
+       _GEN_237[7],
        4'h0,
-       _GEN_238[2:0]},
+       _GEN_237[2:0]},
      ^{1'h0,
-       _GEN_238[30:29],
+       _GEN_237[30:29],
        1'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        3'h0,
-       _GEN_238[23],
+       _GEN_237[23],
        3'h0,
-       _GEN_238[19:17],
+       _GEN_237[19:17],
        1'h0,
-       _GEN_238[15],
+       _GEN_237[15],
        1'h0,
-       _GEN_238[13],
+       _GEN_237[13],
        2'h0,
-       _GEN_238[10],
+       _GEN_237[10],
        3'h0,
-       _GEN_238[6],
+       _GEN_237[6],
        4'h0,
-       _GEN_238[1:0]},
+       _GEN_237[1:0]},
      ^{1'h0,
-       _GEN_238[30:29],
+       _GEN_237[30:29],
        2'h0,
-       _GEN_238[26:24],
+       _GEN_237[26:24],
        1'h0,
-       _GEN_238[22:20],
+       _GEN_237[22:20],
        1'h0,
-       _GEN_238[18:16],
+       _GEN_237[18:16],
        2'h0,
-       _GEN_238[13:12],
+       _GEN_237[13:12],
        2'h0,
-       _GEN_238[9:7],
+       _GEN_237[9:7],
        3'h0,
-       _GEN_238[3:0]},
-     ^{_GEN_238[31:29],
+       _GEN_237[3:0]},
+     ^{_GEN_237[31:29],
        5'h0,
-       _GEN_238[23],
+       _GEN_237[23],
        3'h0,
-       _GEN_238[19],
+       _GEN_237[19],
        1'h0,
-       _GEN_238[17:11],
+       _GEN_237[17:11],
        4'h0,
-       _GEN_238[6:5],
+       _GEN_237[6:5],
        1'h0,
-       _GEN_238[3],
+       _GEN_237[3],
        2'h0,
-       _GEN_238[0]},
+       _GEN_237[0]},
      ^{1'h0,
-       _GEN_238[30:28],
+       _GEN_237[30:28],
        5'h0,
-       _GEN_238[22],
+       _GEN_237[22],
        3'h0,
-       _GEN_238[18],
+       _GEN_237[18],
        1'h0,
-       _GEN_238[16:10],
+       _GEN_237[16:10],
        4'h0,
-       _GEN_238[5:4],
+       _GEN_237[5:4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
-     ^{_GEN_238[31:29],
+     ^{_GEN_237[31:29],
        1'h0,
-       _GEN_238[27],
+       _GEN_237[27],
        1'h0,
-       _GEN_238[25:24],
+       _GEN_237[25:24],
        3'h0,
-       _GEN_238[20],
+       _GEN_237[20],
        2'h0,
-       _GEN_238[17],
+       _GEN_237[17],
        1'h0,
-       _GEN_238[15],
+       _GEN_237[15],
        2'h0,
-       _GEN_238[12:7],
+       _GEN_237[12:7],
        1'h0,
-       _GEN_238[5:4],
+       _GEN_237[5:4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
      ^{2'h0,
-       _GEN_238[29],
+       _GEN_237[29],
        2'h0,
-       _GEN_238[26:25],
+       _GEN_237[26:25],
        1'h0,
-       _GEN_238[23],
+       _GEN_237[23],
        1'h0,
-       _GEN_238[21:19],
+       _GEN_237[21:19],
        2'h0,
-       _GEN_238[16],
+       _GEN_237[16],
        2'h0,
-       _GEN_238[13],
+       _GEN_237[13],
        1'h0,
-       _GEN_238[11:9],
+       _GEN_237[11:9],
        2'h0,
-       _GEN_238[6:4],
+       _GEN_237[6:4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
-     ^{_GEN_238[31:30],
+     ^{_GEN_237[31:30],
        7'h0,
-       _GEN_238[22:21],
+       _GEN_237[22:21],
        1'h0,
-       _GEN_238[19:18],
+       _GEN_237[19:18],
        2'h0,
-       _GEN_238[15:12],
+       _GEN_237[15:12],
        1'h0,
-       _GEN_238[10:9],
+       _GEN_237[10:9],
        1'h0,
-       _GEN_238[7],
+       _GEN_237[7],
        2'h0,
-       _GEN_238[4],
+       _GEN_237[4],
        1'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
      ^{2'h0,
-       _GEN_238[29:28],
+       _GEN_237[29:28],
        2'h0,
-       _GEN_238[25:24],
+       _GEN_237[25:24],
        5'h0,
-       _GEN_238[18:17],
+       _GEN_237[18:17],
        4'h0,
-       _GEN_238[12:11],
+       _GEN_237[12:11],
        1'h0,
-       _GEN_238[9],
+       _GEN_237[9],
        1'h0,
-       _GEN_238[7:5],
+       _GEN_237[7:5],
        2'h0,
-       _GEN_238[2],
+       _GEN_237[2],
        2'h0},
-     ^{_GEN_238[31],
+     ^{_GEN_237[31],
        2'h0,
-       _GEN_238[28:27],
+       _GEN_237[28:27],
        2'h0,
-       _GEN_238[24:23],
+       _GEN_237[24:23],
        5'h0,
-       _GEN_238[17:16],
+       _GEN_237[17:16],
        4'h0,
-       _GEN_238[11:10],
+       _GEN_237[11:10],
        1'h0,
-       _GEN_238[8],
+       _GEN_237[8],
        1'h0,
-       _GEN_238[6:4],
+       _GEN_237[6:4],
        2'h0,
-       _GEN_238[1],
+       _GEN_237[1],
        1'h0},
      ^{1'h0,
-       _GEN_238[30],
+       _GEN_237[30],
        2'h0,
-       _GEN_238[27:26],
+       _GEN_237[27:26],
        2'h0,
-       _GEN_238[23:22],
+       _GEN_237[23:22],
        5'h0,
-       _GEN_238[16:15],
+       _GEN_237[16:15],
        4'h0,
-       _GEN_238[10:9],
+       _GEN_237[10:9],
        1'h0,
-       _GEN_238[7],
+       _GEN_237[7],
        1'h0,
-       _GEN_238[5:3],
+       _GEN_237[5:3],
        2'h0,
-       _GEN_238[0]},
-     ^{_GEN_238[31],
+       _GEN_237[0]},
+     ^{_GEN_237[31],
        1'h0,
-       _GEN_238[29],
+       _GEN_237[29],
        2'h0,
-       _GEN_238[26:25],
+       _GEN_237[26:25],
        2'h0,
-       _GEN_238[22:21],
+       _GEN_237[22:21],
        5'h0,
-       _GEN_238[15:14],
+       _GEN_237[15:14],
        4'h0,
-       _GEN_238[9:8],
+       _GEN_237[9:8],
        1'h0,
-       _GEN_238[6],
+       _GEN_237[6],
        1'h0,
-       _GEN_238[4:2],
+       _GEN_237[4:2],
        2'h0}};
-  wire [31:0]  _GEN_240 =
+  wire [31:0]  _GEN_239 =
     {^{parity_r0s1__200,
        3'h0,
        parity_r0s1__108,
@@ -6302,71 +6302,72 @@ module kv_decompress_inspect_frame_speckv_Design(
        parity_r0s1__1,
        parity_r0s1,
        303'h0}};
-  wire [31:0]  _GEN_241 = _GEN_240 ^ _GEN_239;
-  wire         _GEN_242 = _GEN_241 != 32'hB798B438;
-  wire         _GEN_243 = brmerge110_r0s2 | v1247_r0s2;
-  wire         _GEN_244 = xor_r0s2__1 | _GEN_243 & cmp_i3902_not_r0s2;
-  wire         _GEN_245 = in_dout[71:64] == 8'h1;
-  wire         _GEN_246 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_245);
-  wire         _GEN_247 = and_r0s2 & ~_GEN_243;
-  wire         _GEN_248 = in_r0s2[191:160] == {16'h0, mul_i1953_r0s2, 6'h0};
-  wire         _GEN_249 = ~_GEN_244 & ~_GEN_247 & _GEN_248;
-  wire         _GEN_250 = in_dout[197:192] == 6'h0;
-  wire         _GEN_251 = ~_GEN_231 & ~_GEN_232;
-  wire         _GEN_252 = in_dout[50:49] == 2'h0;
-  wire [8:0]   _GEN_253 = mul_i2092_r0s2 + 9'h1F;
-  wire [3:0]   _GEN_254 = or_cond107_r0s2 ? conv_i3352_r0s2 : _GEN_253[8:5];
-  wire [15:0]  _GEN_255 = {6'h0, mul_i1953_r0s2};
-  wire [15:0]  _GEN_256 = mul_i22063951_r0s4 + 16'hF;
-  wire         _GEN_257 = in_dout[63:56] == 8'h2;
-  wire [15:0]  _GEN_258 = mul_i2206_r0s4 + 16'hF;
-  wire [25:0]  _GEN_259 = {12'h0, select_r0s5};
-  wire         _GEN_260 =
-    (and_r0s5__1 | and_r0s5__2 & in_r0s5[223:198] >= _GEN_259)
-    & (and_r0s5__1 ? in_r0s5[223:198] == _GEN_259 : cmp_i4025_r0s5);
-  wire         _GEN_261 = and_r0s5 & _GEN_260;
-  wire         _GEN_262 = and_r0s5__3 & _GEN_260;
-  wire         _GEN_263 = _GEN_261 | _GEN_262;
-  wire [10:0]  _GEN_264 = in_r0s5[208:198] - select_r0s5[10:0];
-  wire         _GEN_265 = ~_GEN_260 | xor_r0s5;
-  wire [31:0]  _GEN_266 = xor_r0s1__2 ? _GEN_241 : 32'hFFFFFFFF;
-  wire [31:0]  _GEN_267 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
-  wire         _GEN_268 = ~started | in_dout[576];
-  wire         _GEN_269 = ~started | _GEN_5;
-  wire [5:0]   _GEN_270 = {in_dout[117], 4'h0, in_dout[52]};
-  wire [5:0]   _GEN_271 = {in_dout[182], 2'h0, in_dout[12], in_dout[27], ^_GEN_270};
-  wire [5:0]   _GEN_272 =
-    {in_dout[247], in_dout[38], in_dout[52], ^_GEN_49, ^_GEN_48, ^_GEN_271};
-  wire [5:0]   _GEN_273 =
+  wire [31:0]  _GEN_240 = _GEN_239 ^ _GEN_238;
+  wire         _GEN_241 = _GEN_240 != 32'hB798B438;
+  wire         _GEN_242 = brmerge111_r0s2 | v1247_r0s2;
+  wire         _GEN_243 = xor_r0s2__1 | _GEN_242 & cmp_i4103_not_r0s2;
+  wire         _GEN_244 = in_dout[71:64] == 8'h1;
+  wire         _GEN_245 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_244);
+  wire         _GEN_246 = and_r0s2 & ~_GEN_242;
+  wire         _GEN_247 = in_r0s2[191:160] == {16'h0, mul_i1974_r0s2, 6'h0};
+  wire         _GEN_248 = ~_GEN_243 & ~_GEN_246 & _GEN_247;
+  wire         _GEN_249 = in_dout[197:192] == 6'h0;
+  wire         _GEN_250 = in_dout[50:49] == 2'h0;
+  wire [8:0]   _GEN_251 = mul_i2114_r0s2 + 9'h1F;
+  wire [3:0]   _GEN_252 = or_cond108_r0s2 ? conv_i3466_r0s2 : _GEN_251[8:5];
+  wire         _GEN_253 = in_dout[63:56] == 8'h2;
+  wire [14:0]  _GEN_254 = mul_i2257_r0s4 + 15'hF;
+  wire [12:0]  _GEN_255 = {1'h0, {1'h0, _GEN_254[14:4]} + {11'h0, in_r0s4[52]}};
+  wire [25:0]  _GEN_256 = {13'h0, select_r0s5};
+  wire         _GEN_257 =
+    (and_r0s5__1 | and_r0s5__2 & in_r0s5[223:198] >= _GEN_256)
+    & (and_r0s5__1 ? in_r0s5[223:198] == _GEN_256 : cmp_i4226_r0s5);
+  wire         _GEN_258 = and_r0s5 & _GEN_257;
+  wire         _GEN_259 = and_r0s5__3 & _GEN_257;
+  wire         _GEN_260 = _GEN_258 | _GEN_259;
+  wire [10:0]  _GEN_261 = in_r0s5[208:198] - select_r0s5[10:0];
+  wire         _GEN_262 = ~_GEN_257 | xor_r0s5__1;
+  wire [31:0]  _GEN_263 = xor_r0s1__4 ? _GEN_240 : 32'hFFFFFFFF;
+  wire [31:0]  _GEN_264 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
+  wire         _GEN_265 = ~started | in_dout[576];
+  wire         _GEN_266 = ~started | _GEN_5;
+  wire [5:0]   _GEN_267 = {in_dout[117], 4'h0, in_dout[52]};
+  wire [5:0]   _GEN_268 = {in_dout[182], 2'h0, in_dout[12], in_dout[27], ^_GEN_267};
+  wire [5:0]   _GEN_269 =
+    {in_dout[247], in_dout[38], in_dout[52], ^_GEN_49, ^_GEN_48, ^_GEN_268};
+  wire [5:0]   _GEN_270 =
     {in_dout[208], 1'h0, in_dout[13], in_dout[38], in_dout[53], ^_GEN_121};
-  wire [5:0]   _GEN_274 = {in_dout[118], 4'h0, in_dout[53]};
-  wire [5:0]   _GEN_275 =
-    {in_dout[273], in_dout[64], ^_GEN_120, ^_GEN_52, ^_GEN_274, ^_GEN_273};
-  wire [5:0]   _GEN_276 = {in_dout[183], 2'h0, in_dout[13], in_dout[28], ^_GEN_274};
-  wire [5:0]   _GEN_277 =
+  wire [5:0]   _GEN_271 = {in_dout[118], 4'h0, in_dout[53]};
+  wire [5:0]   _GEN_272 =
+    {in_dout[273], in_dout[64], ^_GEN_120, ^_GEN_52, ^_GEN_271, ^_GEN_270};
+  wire [5:0]   _GEN_273 = {in_dout[183], 2'h0, in_dout[13], in_dout[28], ^_GEN_271};
+  wire [5:0]   _GEN_274 =
     {in_dout[222], in_dout[13], in_dout[27], in_dout[52], ^_GEN_129, ^_GEN_50};
-  wire [5:0]   _GEN_278 =
-    {in_dout[287], ^_GEN_120, ^_GEN_48, ^_GEN_270, ^_GEN_133, ^_GEN_277};
-  wire [5:0]   _GEN_279 =
+  wire [5:0]   _GEN_275 =
+    {in_dout[287], ^_GEN_120, ^_GEN_48, ^_GEN_267, ^_GEN_133, ^_GEN_274};
+  wire [5:0]   _GEN_276 =
     {in_dout[223], in_dout[14], in_dout[28], in_dout[53], ^_GEN_11, ^_GEN_182};
-  wire [5:0]   _GEN_280 =
+  wire [5:0]   _GEN_277 =
     {in_dout[207], 1'h0, in_dout[12], in_dout[37], in_dout[52], ^_GEN_51};
-  wire [5:0]   _GEN_281 =
+  wire [5:0]   _GEN_278 =
     {in_dout[262], in_dout[53], ^_GEN_129, ^_GEN_48, ^_GEN_135, ^_GEN_146};
+  wire [5:0]   _GEN_279 =
+    {in_dout[272], in_dout[63], ^_GEN_49, ^_GEN_191, ^_GEN_267, ^_GEN_277};
+  wire [5:0]   _GEN_280 =
+    {in_dout[288], ^_GEN_170, ^_GEN_180, ^_GEN_271, ^_GEN_14, ^_GEN_276};
+  wire [5:0]   _GEN_281 =
+    {in_dout[248], in_dout[39], in_dout[53], ^_GEN_120, ^_GEN_180, ^_GEN_273};
   wire [5:0]   _GEN_282 =
-    {in_dout[272], in_dout[63], ^_GEN_49, ^_GEN_191, ^_GEN_270, ^_GEN_280};
-  wire [5:0]   _GEN_283 =
-    {in_dout[288], ^_GEN_170, ^_GEN_180, ^_GEN_274, ^_GEN_14, ^_GEN_279};
-  wire [5:0]   _GEN_284 =
-    {in_dout[248], in_dout[39], in_dout[53], ^_GEN_120, ^_GEN_180, ^_GEN_276};
-  wire [5:0]   _GEN_285 =
     {in_dout[261], in_dout[52], ^_GEN_123, ^_GEN_176, ^_GEN_59, ^_GEN_226};
-  wire [9:0]   _GEN_286 = {2'h0, in_dout[63:56]} - 10'h3;
-  wire [6:0]   _GEN_287 = in_dout[102:96] + 7'h3F;
-  wire [4:0]   _GEN_288 = {1'h0, in_dout[120:117]} + 5'h1;
-  wire         _GEN_289 = _GEN_252 | in_dout[52];
+  wire [9:0]   _GEN_283 = {2'h0, in_dout[63:56]} - 10'h3;
+  wire [6:0]   _GEN_284 = in_dout[102:96] + 7'h3F;
+  wire [4:0]   _GEN_285 = {1'h0, in_dout[120:117]} + 5'h1;
+  wire [8:0]   _GEN_286 = {1'h0, {4'h0, _GEN_252} * 8'h9} + 9'hF;
+  wire         _GEN_287 = _GEN_250 | in_dout[52];
+  wire         _GEN_288 = _GEN_287 & ~_GEN_232;
+  wire         _GEN_289 = ~_GEN_232 & ~_GEN_287;
   wire [4:0]   _GEN_290 = {2'h0, in_dout[50:48]} - 5'h2;
-  wire [8:0]   _GEN_291 = {1'h0, {4'h0, _GEN_254} * 8'h9} + 9'hF;
+  wire         _GEN_291 = _GEN_290 < 5'h5;
   always_ff @(posedge clk) begin
     if (_GEN_5)
       first_0_r0s1 <= first_0_r0;
@@ -6381,15 +6382,15 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_0)
       first_0_r0s6 <= first_0_r0s5;
     if (_GEN_5)
-      xor_r0s1 <= ~_GEN_235;
+      xor_r0s1 <= ~_GEN_234;
     if (_GEN_4)
       xor_r0s2 <= xor_r0s1;
     if (_GEN_5)
-      xor_r0s1__1 <= ~_GEN_236;
+      xor_r0s1__1 <= ~_GEN_235;
     if (_GEN_4)
       xor_r0s2__1 <= xor_r0s1__1;
     if (_GEN_5) begin
-      or_r0s1 <= (|(in_dout[55:54])) | _GEN_237;
+      or_r0s1 <= (|(in_dout[55:54])) | _GEN_236;
       v1242_r0s1 <= _GEN_7[5:0];
       v1242_r0s1__1 <= in_dout[53:48] == 6'h11;
       v1242_r0s1__2 <= _GEN_7[21:19];
@@ -6402,7 +6403,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__3 <= ^{in_dout[309], ^_GEN_39, ^_GEN_32, ^_GEN_38, ^_GEN_37, ^_GEN_36};
       parity_r0s1__4 <= ^{in_dout[310], ^_GEN_47, ^_GEN_40, ^_GEN_46, ^_GEN_45, ^_GEN_44};
       parity_r0s1__5 <=
-        ^{in_dout[312], ^_GEN_52, ^_GEN_270, ^_GEN_51, ^_GEN_50, ^_GEN_272};
+        ^{in_dout[312], ^_GEN_52, ^_GEN_267, ^_GEN_51, ^_GEN_50, ^_GEN_269};
       parity_r0s1__6 <= ^{in_dout[315], ^_GEN_59, ^_GEN_53, ^_GEN_58, ^_GEN_57, ^_GEN_56};
       parity_r0s1__7 <= ^{in_dout[317], ^_GEN_8, ^_GEN_60, ^_GEN_66, ^_GEN_65, ^_GEN_64};
       parity_r0s1__8 <= ^{in_dout[318], ^_GEN_16, ^_GEN_67, ^_GEN_13, ^_GEN_70, ^_GEN_69};
@@ -6424,7 +6425,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__17 <=
         ^{in_dout[334], ^_GEN_119, ^_GEN_38, ^_GEN_75, ^_GEN_33, ^_GEN_118};
       parity_r0s1__18 <=
-        ^{in_dout[338], ^_GEN_89, ^_GEN_121, ^_GEN_87, ^_GEN_276, ^_GEN_275};
+        ^{in_dout[338], ^_GEN_89, ^_GEN_121, ^_GEN_87, ^_GEN_273, ^_GEN_272};
       parity_r0s1__19 <=
         ^{in_dout[340], ^_GEN_125, ^_GEN_58, ^_GEN_99, ^_GEN_54, ^_GEN_124};
       parity_r0s1__20 <=
@@ -6438,7 +6439,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__24 <=
         ^{in_dout[350], ^_GEN_145, ^_GEN_45, ^_GEN_41, ^_GEN_96, ^_GEN_144};
       parity_r0s1__25 <=
-        ^{in_dout[352], ^_GEN_121, ^_GEN_50, ^_GEN_271, ^_GEN_146, ^_GEN_278};
+        ^{in_dout[352], ^_GEN_121, ^_GEN_50, ^_GEN_268, ^_GEN_146, ^_GEN_275};
       parity_r0s1__26 <=
         ^{in_dout[355], ^_GEN_127, ^_GEN_57, ^_GEN_54, ^_GEN_103, ^_GEN_148};
       parity_r0s1__27 <=
@@ -6452,7 +6453,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__31 <=
         ^{in_dout[361], ^_GEN_29, ^_GEN_81, ^_GEN_78, ^_GEN_167, ^_GEN_166};
       parity_r0s1__32 <=
-        ^{in_dout[363], ^_GEN_37, ^_GEN_87, ^_GEN_84, ^_GEN_273, ^_GEN_169};
+        ^{in_dout[363], ^_GEN_37, ^_GEN_87, ^_GEN_84, ^_GEN_270, ^_GEN_169};
       parity_r0s1__33 <=
         ^{in_dout[364], ^_GEN_45, ^_GEN_93, ^_GEN_90, ^_GEN_174, ^_GEN_173};
       parity_r0s1__34 <=
@@ -6465,7 +6466,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__39 <= ^{in_dout[375], ^_GEN_81, ^_GEN_41, ^_GEN_163, ^_GEN_142, 1'h0};
       parity_r0s1__40 <=
         ^{in_dout[376], ^_GEN_192, ^_GEN_190, ^_GEN_167, ^_GEN_189, 1'h0};
-      parity_r0s1__41 <= ^{in_dout[378], ^_GEN_93, ^_GEN_276, ^_GEN_273, ^_GEN_279, 1'h0};
+      parity_r0s1__41 <= ^{in_dout[378], ^_GEN_93, ^_GEN_273, ^_GEN_270, ^_GEN_276, 1'h0};
       parity_r0s1__42 <= ^{in_dout[380], ^_GEN_132, ^_GEN_54, ^_GEN_122, ^_GEN_147, 1'h0};
       parity_r0s1__43 <=
         ^{in_dout[381], ^_GEN_137, ^_GEN_131, ^_GEN_128, ^_GEN_149, 1'h0};
@@ -6478,13 +6479,13 @@ module kv_decompress_inspect_frame_speckv_Design(
         ^{in_dout[387], ^_GEN_188, ^_GEN_199, ^_GEN_197, ^_GEN_196, 1'h0};
       parity_r0s1__49 <= ^{in_dout[388], ^_GEN_33, ^_GEN_84, ^_GEN_186, ^_GEN_168, 1'h0};
       parity_r0s1__50 <=
-        ^{in_dout[392], ^_GEN_276, ^_GEN_146, ^_GEN_277, ^_GEN_179, 1'h0};
+        ^{in_dout[392], ^_GEN_273, ^_GEN_146, ^_GEN_274, ^_GEN_179, 1'h0};
       parity_r0s1__51 <= ^{in_dout[394], ^_GEN_54, ^_GEN_201, ^_GEN_200, ^_GEN_20, 1'h0};
       parity_r0s1__52 <=
         ^{in_dout[395], ^_GEN_131, ^_GEN_103, ^_GEN_147, ^_GEN_202, 1'h0};
       parity_r0s1__53 <= ^{in_dout[398], ^_GEN_72, ^_GEN_155, ^_GEN_152, ^_GEN_203, 1'h0};
       parity_r0s1__54 <= ^{in_dout[399], ^_GEN_164, ^_GEN_117, ^_GEN_156, ^_GEN_36, 1'h0};
-      parity_r0s1__55 <= ^{in_dout[402], ^_GEN_84, ^_GEN_280, ^_GEN_196, ^_GEN_272, 1'h0};
+      parity_r0s1__55 <= ^{in_dout[402], ^_GEN_84, ^_GEN_277, ^_GEN_196, ^_GEN_269, 1'h0};
       parity_r0s1__56 <= ^{in_dout[404], ^_GEN_96, ^_GEN_174, ^_GEN_171, ^_GEN_206, 1'h0};
       parity_r0s1__57 <=
         ^{in_dout[406], ^_GEN_146, ^_GEN_128, ^_GEN_208, ^_GEN_207, 1'h0};
@@ -6497,19 +6498,19 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__63 <= ^{in_dout[424], ^_GEN_194, ^_GEN_156, ^_GEN_74, ^_GEN_118, 1'h0};
       parity_r0s1__64 <=
         ^{in_dout[425], ^_GEN_195, ^_GEN_161, ^_GEN_213, ^_GEN_212, 1'h0};
-      parity_r0s1__65 <= ^{in_dout[428], ^_GEN_140, ^_GEN_168, ^_GEN_86, ^_GEN_275, 1'h0};
+      parity_r0s1__65 <= ^{in_dout[428], ^_GEN_140, ^_GEN_168, ^_GEN_86, ^_GEN_272, 1'h0};
       parity_r0s1__66 <= ^{in_dout[430], ^_GEN_189, ^_GEN_175, ^_GEN_98, ^_GEN_124, 1'h0};
       parity_r0s1__67 <=
-        ^{in_dout[432], ^_GEN_279, ^_GEN_179, ^_GEN_281, ^_GEN_136, 1'h0};
+        ^{in_dout[432], ^_GEN_276, ^_GEN_179, ^_GEN_278, ^_GEN_136, 1'h0};
       parity_r0s1__68 <= ^{in_dout[433], ^_GEN_200, ^_GEN_12, ^_GEN_215, ^_GEN_214, 1'h0};
       parity_r0s1__69 <= ^{in_dout[434], ^_GEN_147, ^_GEN_20, ^_GEN_211, ^_GEN_139, 1'h0};
       parity_r0s1__70 <= ^{in_dout[437], ^_GEN_152, ^_GEN_28, ^_GEN_116, ^_GEN_216, 1'h0};
       parity_r0s1__71 <=
         ^{in_dout[441], ^_GEN_196, ^_GEN_219, ^_GEN_218, ^_GEN_217, 1'h0};
       parity_r0s1__72 <=
-        ^{in_dout[442], ^_GEN_168, ^_GEN_272, ^_GEN_282, ^_GEN_278, 1'h0};
+        ^{in_dout[442], ^_GEN_168, ^_GEN_269, ^_GEN_279, ^_GEN_275, 1'h0};
       parity_r0s1__73 <=
-        ^{in_dout[443], ^_GEN_171, ^_GEN_284, ^_GEN_275, ^_GEN_283, 1'h0};
+        ^{in_dout[443], ^_GEN_171, ^_GEN_281, ^_GEN_272, ^_GEN_280, 1'h0};
       parity_r0s1__74 <=
         ^{in_dout[444], ^_GEN_175, ^_GEN_206, ^_GEN_221, ^_GEN_220, 1'h0};
       parity_r0s1__75 <=
@@ -6519,20 +6520,20 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__78 <=
         ^{in_dout[450], ^_GEN_209, ^_GEN_213, ^_GEN_223, ^_GEN_162, 1'h0};
       parity_r0s1__79 <= ^{in_dout[453], ^_GEN_36, ^_GEN_86, ^_GEN_224, ^_GEN_169, 1'h0};
-      parity_r0s1__80 <= ^{in_dout[458], ^_GEN_206, ^_GEN_215, ^_GEN_283, 2'h0};
+      parity_r0s1__80 <= ^{in_dout[458], ^_GEN_206, ^_GEN_215, ^_GEN_280, 2'h0};
       parity_r0s1__81 <= ^{in_dout[459], ^_GEN_56, ^_GEN_211, ^_GEN_220, 2'h0};
       parity_r0s1__82 <= ^{in_dout[461], ^_GEN_64, ^_GEN_112, ^_GEN_150, 2'h0};
       parity_r0s1__83 <= ^{in_dout[464], ^_GEN_213, ^_GEN_118, ^_GEN_158, 2'h0};
       parity_r0s1__84 <= ^{in_dout[465], ^_GEN_80, ^_GEN_212, ^_GEN_162, 2'h0};
       parity_r0s1__85 <= ^{in_dout[466], ^_GEN_210, ^_GEN_218, ^_GEN_166, 2'h0};
-      parity_r0s1__86 <= ^{in_dout[467], ^_GEN_86, ^_GEN_282, ^_GEN_225, 2'h0};
+      parity_r0s1__86 <= ^{in_dout[467], ^_GEN_86, ^_GEN_279, ^_GEN_225, 2'h0};
       parity_r0s1__87 <= ^{in_dout[469], ^_GEN_98, ^_GEN_221, ^_GEN_173, 2'h0};
-      parity_r0s1__88 <= ^{in_dout[470], ^_GEN_285, ^_GEN_124, ^_GEN_177, 2'h0};
+      parity_r0s1__88 <= ^{in_dout[470], ^_GEN_282, ^_GEN_124, ^_GEN_177, 2'h0};
       parity_r0s1__89 <= ^{in_dout[475], ^_GEN_112, ^_GEN_223, 3'h0};
       parity_r0s1__90 <= ^{in_dout[476], ^_GEN_116, ^_GEN_227, 3'h0};
       parity_r0s1__91 <= ^{in_dout[477], ^_GEN_228, ^_GEN_216, 3'h0};
-      parity_r0s1__92 <= ^{in_dout[481], ^_GEN_282, ^_GEN_217, 3'h0};
-      parity_r0s1__93 <= ^{in_dout[482], ^_GEN_275, ^_GEN_278, 3'h0};
+      parity_r0s1__92 <= ^{in_dout[481], ^_GEN_279, ^_GEN_217, 3'h0};
+      parity_r0s1__93 <= ^{in_dout[482], ^_GEN_272, ^_GEN_275, 3'h0};
       parity_r0s1__94 <= ^{in_dout[484], ^_GEN_124, ^_GEN_220, 3'h0};
       parity_r0s1__95 <= ^{in_dout[485], ^_GEN_130, ^_GEN_148, 3'h0};
       parity_r0s1__96 <= ^{in_dout[486], ^_GEN_136, ^_GEN_150, 3'h0};
@@ -6541,7 +6542,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__99 <= ^{in_dout[491], ^_GEN_216, ^_GEN_166, 3'h0};
       parity_r0s1__100 <= ^{in_dout[494], ^_GEN_144, ^_GEN_173, 3'h0};
       parity_r0s1__101 <= ^{in_dout[495], ^_GEN_217, ^_GEN_177, 3'h0};
-      parity_r0s1__102 <= ^{in_dout[496], ^_GEN_278, ^_GEN_229, 3'h0};
+      parity_r0s1__102 <= ^{in_dout[496], ^_GEN_275, ^_GEN_229, 3'h0};
       parity_r0s1__103 <= ^{in_dout[500], ^_GEN_150, 4'h0};
       parity_r0s1__104 <= ^{in_dout[503], ^_GEN_158, 4'h0};
       parity_r0s1__105 <= ^{in_dout[504], ^_GEN_162, 4'h0};
@@ -6556,7 +6557,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__112 <=
         ^{in_dout[311], ^_GEN_191, ^_GEN_100, ^_GEN_145, ^_GEN_178, ^_GEN_219};
       parity_r0s1__113 <=
-        ^{in_dout[313], ^_GEN_91, ^_GEN_274, ^_GEN_121, ^_GEN_182, ^_GEN_284};
+        ^{in_dout[313], ^_GEN_91, ^_GEN_271, ^_GEN_121, ^_GEN_182, ^_GEN_281};
       parity_r0s1__114 <=
         ^{in_dout[316], ^_GEN_135, ^_GEN_106, ^_GEN_127, ^_GEN_114, ^_GEN_207};
       parity_r0s1__115 <=
@@ -6564,7 +6565,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__116 <=
         ^{in_dout[322], ^_GEN_187, ^_GEN_198, ^_GEN_29, ^_GEN_192, ^_GEN_210};
       parity_r0s1__117 <=
-        ^{in_dout[326], ^_GEN_270, ^_GEN_125, ^_GEN_178, ^_GEN_132, ^_GEN_285};
+        ^{in_dout[326], ^_GEN_267, ^_GEN_125, ^_GEN_178, ^_GEN_132, ^_GEN_282};
       parity_r0s1__118 <=
         ^{in_dout[333], ^_GEN_71, ^_GEN_153, ^_GEN_70, ^_GEN_188, ^_GEN_228};
       parity_r0s1__119 <=
@@ -6578,28 +6579,28 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__123 <=
         ^{in_dout[351], ^_GEN_51, ^_GEN_178, ^_GEN_190, ^_GEN_226, ^_GEN_217};
       parity_r0s1__124 <=
-        ^{in_dout[353], ^_GEN_172, ^_GEN_182, ^_GEN_276, ^_GEN_184, ^_GEN_283};
+        ^{in_dout[353], ^_GEN_172, ^_GEN_182, ^_GEN_273, ^_GEN_184, ^_GEN_280};
       parity_r0s1__125 <=
         ^{in_dout[357], ^_GEN_13, ^_GEN_65, ^_GEN_61, ^_GEN_115, ^_GEN_222};
       parity_r0s1__126 <=
-        ^{in_dout[362], ^_GEN_88, ^_GEN_192, ^_GEN_199, ^_GEN_280, ^_GEN_225};
+        ^{in_dout[362], ^_GEN_88, ^_GEN_192, ^_GEN_199, ^_GEN_277, ^_GEN_225};
       parity_r0s1__127 <=
         ^{in_dout[366], ^_GEN_50, ^_GEN_132, ^_GEN_226, ^_GEN_128, ^_GEN_229};
       parity_r0s1__128 <= ^{in_dout[369], ^_GEN_57, ^_GEN_17, ^_GEN_201, ^_GEN_138, 1'h0};
       parity_r0s1__129 <=
-        ^{in_dout[377], ^_GEN_87, ^_GEN_271, ^_GEN_280, ^_GEN_277, 1'h0};
+        ^{in_dout[377], ^_GEN_87, ^_GEN_268, ^_GEN_277, ^_GEN_274, 1'h0};
       parity_r0s1__130 <=
         ^{in_dout[379], ^_GEN_99, ^_GEN_205, ^_GEN_174, ^_GEN_200, 1'h0};
       parity_r0s1__131 <=
         ^{in_dout[384], ^_GEN_105, ^_GEN_72, ^_GEN_138, ^_GEN_156, 1'h0};
       parity_r0s1__132 <= ^{in_dout[389], ^_GEN_41, ^_GEN_90, ^_GEN_140, ^_GEN_171, 1'h0};
       parity_r0s1__133 <=
-        ^{in_dout[393], ^_GEN_205, ^_GEN_184, ^_GEN_279, ^_GEN_12, 1'h0};
+        ^{in_dout[393], ^_GEN_205, ^_GEN_184, ^_GEN_276, ^_GEN_12, 1'h0};
       parity_r0s1__134 <=
         ^{in_dout[396], ^_GEN_61, ^_GEN_109, ^_GEN_149, ^_GEN_209, 1'h0};
       parity_r0s1__135 <= ^{in_dout[400], ^_GEN_78, ^_GEN_163, ^_GEN_161, ^_GEN_44, 1'h0};
       parity_r0s1__136 <=
-        ^{in_dout[403], ^_GEN_90, ^_GEN_273, ^_GEN_168, ^_GEN_284, 1'h0};
+        ^{in_dout[403], ^_GEN_90, ^_GEN_270, ^_GEN_168, ^_GEN_281, 1'h0};
       parity_r0s1__137 <=
         ^{in_dout[405], ^_GEN_226, ^_GEN_122, ^_GEN_175, ^_GEN_56, 1'h0};
       parity_r0s1__138 <=
@@ -6614,7 +6615,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__143 <=
         ^{in_dout[429], ^_GEN_142, ^_GEN_171, ^_GEN_92, ^_GEN_221, 1'h0};
       parity_r0s1__144 <=
-        ^{in_dout[431], ^_GEN_277, ^_GEN_208, ^_GEN_285, ^_GEN_130, 1'h0};
+        ^{in_dout[431], ^_GEN_274, ^_GEN_208, ^_GEN_282, ^_GEN_130, 1'h0};
       parity_r0s1__145 <=
         ^{in_dout[435], ^_GEN_149, ^_GEN_202, ^_GEN_104, ^_GEN_223, 1'h0};
       parity_r0s1__146 <=
@@ -6627,14 +6628,14 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__150 <= ^{in_dout[454], ^_GEN_44, ^_GEN_92, ^_GEN_141, ^_GEN_173, 1'h0};
       parity_r0s1__151 <= ^{in_dout[460], ^_GEN_207, ^_GEN_104, ^_GEN_148, 2'h0};
       parity_r0s1__152 <= ^{in_dout[462], ^_GEN_69, ^_GEN_116, ^_GEN_222, 2'h0};
-      parity_r0s1__153 <= ^{in_dout[468], ^_GEN_92, ^_GEN_275, ^_GEN_169, 2'h0};
-      parity_r0s1__154 <= ^{in_dout[471], ^_GEN_281, ^_GEN_130, ^_GEN_229, 2'h0};
+      parity_r0s1__153 <= ^{in_dout[468], ^_GEN_92, ^_GEN_272, ^_GEN_169, 2'h0};
+      parity_r0s1__154 <= ^{in_dout[471], ^_GEN_278, ^_GEN_130, ^_GEN_229, 2'h0};
       parity_r0s1__155 <= ^{in_dout[478], ^_GEN_118, ^_GEN_224, 3'h0};
-      parity_r0s1__156 <= ^{in_dout[483], ^_GEN_221, ^_GEN_283, 3'h0};
+      parity_r0s1__156 <= ^{in_dout[483], ^_GEN_221, ^_GEN_280, 3'h0};
       parity_r0s1__157 <= ^{in_dout[488], ^_GEN_139, ^_GEN_154, 3'h0};
       parity_r0s1__158 <= ^{in_dout[490], ^_GEN_227, ^_GEN_162, 3'h0};
       parity_r0s1__159 <= ^{in_dout[492], ^_GEN_224, ^_GEN_225, 3'h0};
-      parity_r0s1__160 <= ^{in_dout[497], ^_GEN_283, ^_GEN_181, 3'h0};
+      parity_r0s1__160 <= ^{in_dout[497], ^_GEN_280, ^_GEN_181, 3'h0};
       parity_r0s1__161 <= ^{in_dout[501], ^_GEN_222, 4'h0};
       parity_r0s1__162 <= ^{in_dout[509], ^_GEN_177, 4'h0};
       parity_r0s1__163 <=
@@ -6642,7 +6643,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__164 <=
         ^{in_dout[314], ^_GEN_97, ^_GEN_204, ^_GEN_172, ^_GEN_185, ^_GEN_206};
       parity_r0s1__165 <=
-        ^{in_dout[327], ^_GEN_274, ^_GEN_133, ^_GEN_50, ^_GEN_137, ^_GEN_281};
+        ^{in_dout[327], ^_GEN_271, ^_GEN_133, ^_GEN_50, ^_GEN_137, ^_GEN_278};
       parity_r0s1__166 <=
         ^{in_dout[336], ^_GEN_198, ^_GEN_145, ^_GEN_81, ^_GEN_190, ^_GEN_218};
       parity_r0s1__167 <=
@@ -6662,7 +6663,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__175 <=
         ^{in_dout[422], ^_GEN_183, ^_GEN_193, ^_GEN_64, ^_GEN_116, 1'h0};
       parity_r0s1__176 <=
-        ^{in_dout[427], ^_GEN_186, ^_GEN_196, ^_GEN_210, ^_GEN_282, 1'h0};
+        ^{in_dout[427], ^_GEN_186, ^_GEN_196, ^_GEN_210, ^_GEN_279, 1'h0};
       parity_r0s1__177 <=
         ^{in_dout[436], ^_GEN_193, ^_GEN_209, ^_GEN_112, ^_GEN_227, 1'h0};
       parity_r0s1__178 <=
@@ -6681,20 +6682,20 @@ module kv_decompress_inspect_frame_speckv_Design(
       parity_r0s1__188 <=
         ^{in_dout[328], ^_GEN_204, ^_GEN_14, ^_GEN_182, ^_GEN_9, ^_GEN_215};
       parity_r0s1__189 <=
-        ^{in_dout[337], ^_GEN_83, ^_GEN_51, ^_GEN_192, ^_GEN_271, ^_GEN_282};
+        ^{in_dout[337], ^_GEN_83, ^_GEN_51, ^_GEN_192, ^_GEN_268, ^_GEN_279};
       parity_r0s1__190 <=
         ^{in_dout[347], ^_GEN_153, ^_GEN_29, ^_GEN_25, ^_GEN_199, ^_GEN_216};
       parity_r0s1__191 <=
         ^{in_dout[371], ^_GEN_65, ^_GEN_113, ^_GEN_109, ^_GEN_195, 1'h0};
       parity_r0s1__192 <=
-        ^{in_dout[391], ^_GEN_271, ^_GEN_226, ^_GEN_189, ^_GEN_208, 1'h0};
+        ^{in_dout[391], ^_GEN_268, ^_GEN_226, ^_GEN_189, ^_GEN_208, 1'h0};
       parity_r0s1__193 <= ^{in_dout[415], ^_GEN_167, ^_GEN_142, ^_GEN_44, ^_GEN_98, 1'h0};
       parity_r0s1__194 <=
         ^{in_dout[423], ^_GEN_138, ^_GEN_152, ^_GEN_69, ^_GEN_228, 1'h0};
       parity_r0s1__195 <=
         ^{in_dout[440], ^_GEN_165, ^_GEN_44, ^_GEN_212, ^_GEN_144, 1'h0};
       parity_r0s1__196 <=
-        ^{in_dout[456], ^_GEN_272, ^_GEN_285, ^_GEN_217, ^_GEN_229, 1'h0};
+        ^{in_dout[456], ^_GEN_269, ^_GEN_282, ^_GEN_217, ^_GEN_229, 1'h0};
       parity_r0s1__197 <= ^{in_dout[473], ^_GEN_211, ^_GEN_214, 3'h0};
       parity_r0s1__198 <= ^{in_dout[480], ^_GEN_218, ^_GEN_144, 3'h0};
       parity_r0s1__199 <= ^{in_dout[499], ^_GEN_148, 4'h0};
@@ -6705,30 +6706,30 @@ module kv_decompress_inspect_frame_speckv_Design(
         ^{in_dout[348], ^_GEN_38, ^_GEN_88, ^_GEN_188, ^_GEN_84, ^_GEN_224};
       parity_r0s1__203 <= ^{in_dout[372], ^_GEN_70, ^_GEN_25, ^_GEN_115, ^_GEN_197, 1'h0};
       parity_r0s1__204 <=
-        ^{in_dout[416], ^_GEN_280, ^_GEN_189, ^_GEN_219, ^_GEN_285, 1'h0};
+        ^{in_dout[416], ^_GEN_277, ^_GEN_189, ^_GEN_219, ^_GEN_282, 1'h0};
       parity_r0s1__205 <=
-        ^{in_dout[457], ^_GEN_284, ^_GEN_281, ^_GEN_278, ^_GEN_181, 1'h0};
+        ^{in_dout[457], ^_GEN_281, ^_GEN_278, ^_GEN_275, ^_GEN_181, 1'h0};
       parity_r0s1__206 <= ^{in_dout[474], ^_GEN_104, ^_GEN_139, 3'h0};
       parity_r0s1__207 <=
-        ^{in_dout[417], ^_GEN_273, ^_GEN_277, ^_GEN_272, ^_GEN_281, 1'h0};
+        ^{in_dout[417], ^_GEN_270, ^_GEN_274, ^_GEN_269, ^_GEN_278, 1'h0};
       parity_r0s1__208 <=
-        ^{in_dout[418], ^_GEN_174, ^_GEN_279, ^_GEN_284, ^_GEN_215, 1'h0};
+        ^{in_dout[418], ^_GEN_174, ^_GEN_276, ^_GEN_281, ^_GEN_215, 1'h0};
     end
     if (_GEN_4)
-      brmerge110_r0s2 <=
+      brmerge111_r0s2 <=
         or_r0s1
         | ~((|{v1242_r0s1__4, v1242_r0s1__3, v1242_r0s1__2, v1242_r0s1__1, v1242_r0s1})
-            & v1232_r0s1) | _GEN_242;
+            & v1232_r0s1) | _GEN_241;
     if (_GEN_5)
-      v1247_r0s1 <= _GEN_286[9:1] != 9'h1FF;
+      v1247_r0s1 <= _GEN_283[9:1] != 9'h1FF;
     if (_GEN_4)
       v1247_r0s2 <= v1247_r0s1;
     if (_GEN_5)
-      cmp_i3902_not_r0s1 <= _GEN_236;
+      cmp_i4103_not_r0s1 <= _GEN_235;
     if (_GEN_4)
-      cmp_i3902_not_r0s2 <= cmp_i3902_not_r0s1;
+      cmp_i4103_not_r0s2 <= cmp_i4103_not_r0s1;
     if (_GEN_5) begin
-      or_r0s1__1 <= in_dout[471:464] != 8'h8 | ~_GEN_246;
+      or_r0s1__1 <= in_dout[471:464] != 8'h8 | ~_GEN_245;
       and_r0s1 <=
         {in_dout[127:112], 112'h0} < 128'h1010000000000000000000000000000
         & in_dout[159:128] == 32'h400040 & in_dout[116:112] == 5'h0
@@ -6737,24 +6738,24 @@ module kv_decompress_inspect_frame_speckv_Design(
     end
     if (_GEN_4)
       and_r0s2 <=
-        cmp_i3902_not_r0s1
+        cmp_i4103_not_r0s1
         & (or_r0s1__1 | ~(and_r0s1 & add_r0s1 < 114'h40000000000000000000000000));
     if (_GEN_5)
       in_r0s1 <= in_dout;
     if (_GEN_4)
       in_r0s2 <= in_r0s1;
     if (_GEN_5)
-      mul_i1953_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+      mul_i1974_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
     if (_GEN_4)
-      mul_i1953_r0s2 <= mul_i1953_r0s1;
+      mul_i1974_r0s2 <= mul_i1974_r0s1;
     if (_GEN_3)
-      and_r0s3 <= xor_r0s2 & _GEN_249;
+      and_r0s3 <= xor_r0s2 & _GEN_248;
     if (_GEN_2)
       and_r0s4 <= and_r0s3;
     if (_GEN_1)
       and_r0s5 <= and_r0s4;
     if (_GEN_5)
-      and_r0s1__1 <= ~_GEN_235 & _GEN_250;
+      and_r0s1__1 <= ~_GEN_234 & _GEN_249;
     if (_GEN_4)
       and_r0s2__1 <= and_r0s1__1;
     if (_GEN_3)
@@ -6764,7 +6765,7 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       and_r0s5__1 <= and_r0s4__1;
     if (_GEN_5)
-      and_r0s1__2 <= _GEN_250 & _GEN_235;
+      and_r0s1__2 <= _GEN_249 & _GEN_234;
     if (_GEN_4)
       and_r0s2__2 <= and_r0s1__2;
     if (_GEN_3)
@@ -6780,251 +6781,247 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       in_r0s5 <= in_r0s4;
     if (_GEN_5)
-      or_r0s1__2 <= _GEN_251 | _GEN_233;
+      xor_r0s1__2 <= |(in_dout[50:48]);
+    if (_GEN_4)
+      xor_r0s2__2 <= xor_r0s1__2;
+    if (_GEN_3)
+      xor_r0s3 <= xor_r0s2__2;
+    if (_GEN_2)
+      xor_r0s4 <= xor_r0s3;
+    if (_GEN_5)
+      xor_r0s1__3 <= ~_GEN_232;
+    if (_GEN_4)
+      xor_r0s2__3 <= xor_r0s1__3;
+    if (_GEN_3)
+      xor_r0s3__1 <= xor_r0s2__3;
+    if (_GEN_5)
+      or_cond108_r0s1 <= ~_GEN_244 | _GEN_250;
+    if (_GEN_4)
+      or_cond108_r0s2 <= or_cond108_r0s1;
+    if (_GEN_5)
+      conv_i3466_r0s1 <= ~(_GEN_284[6]) ? 4'h0 : in_dout[120:117];
+    if (_GEN_4)
+      conv_i3466_r0s2 <= conv_i3466_r0s1;
+    if (_GEN_5)
+      mul_i2114_r0s1 <= {5'h0, _GEN_285[4:1]} * {2'h0, in_dout[102:96]};
+    if (_GEN_4)
+      mul_i2114_r0s2 <= mul_i2114_r0s1;
+    if (_GEN_3) begin
+      select_r0s3 <= _GEN_252;
+      field_r0s3 <= _GEN_286[8:4];
+    end
+    if (_GEN_2)
+      select_r0s4 <= xor_r0s3__1 ? {1'h0, select_r0s3} : field_r0s3;
+    if (_GEN_5)
+      ref_tmp109_i_sroa_0_0_r0s1 <=
+        _GEN_288 | _GEN_289 & ~_GEN_291
+          ? (_GEN_288 ? {3'h0, _GEN_250, 4'h0} : 8'h2)
+          : _GEN_289 & _GEN_291
+              ? {4'h0,
+                 _GEN_290[2]
+                   ? 4'h8
+                   : _GEN_290[1] ? {3'h1, ~(_GEN_290[0])} : _GEN_290[0] ? 4'h4 : 4'h8}
+              : _GEN_253 ? 8'hB : 8'h8;
+    if (_GEN_4)
+      ref_tmp109_i_sroa_0_0_r0s2 <= ref_tmp109_i_sroa_0_0_r0s1;
+    if (_GEN_3)
+      mul_i2257_r0s3 <= {7'h0, ref_tmp109_i_sroa_0_0_r0s2} * {5'h0, mul_i1974_r0s2};
+    if (_GEN_2)
+      mul_i2257_r0s4 <= mul_i2257_r0s3;
+    if (_GEN_3)
+      mul_i1974_r0s3 <= mul_i1974_r0s2;
+    if (_GEN_2)
+      mul_i1974_r0s4 <= mul_i1974_r0s3;
+    if (_GEN_1)
+      select_r0s5 <= xor_r0s4 ? {8'h0, select_r0s4} + _GEN_255 : {3'h0, mul_i1974_r0s4};
+    if (_GEN_3)
+      cmp_i4226_r0s3 <= in_r0s2[223:198] < {16'h0, mul_i1974_r0s2};
+    if (_GEN_2)
+      cmp_i4226_r0s4 <= cmp_i4226_r0s3;
+    if (_GEN_1)
+      cmp_i4226_r0s5 <= cmp_i4226_r0s4;
+    if (_GEN_5)
+      spec_select_r0s1 <= _GEN_234;
+    if (_GEN_4)
+      spec_select_r0s2 <= spec_select_r0s1;
+    if (_GEN_3)
+      and_r0s3__3 <= spec_select_r0s2 & _GEN_248;
+    if (_GEN_2)
+      and_r0s4__3 <= and_r0s3__3;
+    if (_GEN_1)
+      and_r0s5__3 <= and_r0s4__3;
+    if (_GEN_5)
+      loadedv_i_i1129_r0s1 <= _GEN_233;
+    if (_GEN_4)
+      loadedv_i_i1129_r0s2 <= loadedv_i_i1129_r0s1;
+    if (_GEN_3)
+      loadedv_i_i1129_r0s3 <= loadedv_i_i1129_r0s2;
+    if (_GEN_2)
+      loadedv_i_i1129_r0s4 <= loadedv_i_i1129_r0s3;
+    if (_GEN_1)
+      loadedv_i_i1129_r0s5 <= loadedv_i_i1129_r0s4;
+    if (_GEN_0) begin
+      select_r0s6 <=
+        _GEN_260
+          ? (_GEN_258 | ~loadedv_i_i1129_r0s5 ? _GEN_230 : _GEN_261 + _GEN_230)
+          : 11'h0;
+      and_r0s6 <= _GEN_259 & loadedv_i_i1129_r0s5;
+    end
+    if (_GEN_1)
+      xor_r0s5 <= xor_r0s4;
+    if (_GEN_3)
+      select_r0s3__1 <= xor_r0s2__3 ? 4'h0 : _GEN_252;
+    if (_GEN_2)
+      select_r0s4__1 <= select_r0s3__1;
+    if (_GEN_1)
+      select_r0s5__1 <= select_r0s4__1;
+    if (_GEN_2)
+      select_r0s4__2 <= select_r0s3;
+    if (_GEN_1) begin
+      add_i2359_r0s5 <= _GEN_255 + {9'h0, select_r0s4__2};
+      mul_i1974_r0s5 <= mul_i1974_r0s4;
+    end
+    if (_GEN_0) begin
+      select_r0s6__1 <=
+        _GEN_260 ? (_GEN_258 ? _GEN_231 : {3'h0, _GEN_261 + _GEN_231[10:0]}) : 14'h0;
+      in_r0s6 <= in_r0s5;
+    end
+    if (_GEN_5)
+      or_r0s1__2 <=
+        {79'h0,
+         in_dout[120:117] - 4'h1,
+         in_dout[120:117],
+         in_dout[102:96] - 7'h1,
+         _GEN_253,
+         _GEN_244,
+         9'h0};
     if (_GEN_4)
       or_r0s2 <= or_r0s1__2;
     if (_GEN_3)
       or_r0s3 <= or_r0s2;
     if (_GEN_2)
       or_r0s4 <= or_r0s3;
-    if (_GEN_5)
-      and_r0s1__3 <= _GEN_251;
-    if (_GEN_4)
-      and_r0s2__3 <= and_r0s1__3;
-    if (_GEN_3)
-      and_r0s3__3 <= and_r0s2__3;
-    if (_GEN_2)
-      and_r0s4__3 <= and_r0s3__3;
-    if (_GEN_5)
-      or_cond107_r0s1 <= ~_GEN_245 | _GEN_252;
-    if (_GEN_4)
-      or_cond107_r0s2 <= or_cond107_r0s1;
-    if (_GEN_5)
-      conv_i3352_r0s1 <= ~(_GEN_287[6]) ? 4'h0 : in_dout[120:117];
-    if (_GEN_4)
-      conv_i3352_r0s2 <= conv_i3352_r0s1;
-    if (_GEN_5)
-      mul_i2092_r0s1 <= {5'h0, _GEN_288[4:1]} * {2'h0, in_dout[102:96]};
-    if (_GEN_4)
-      mul_i2092_r0s2 <= mul_i2092_r0s1;
-    if (_GEN_3)
-      add_r0s3 <= {4'h0, in_r0s2[52]} + {1'h0, _GEN_254};
-    if (_GEN_2)
-      add_r0s4 <= add_r0s3;
-    if (_GEN_5)
-      ref_tmp103_i_sroa_0_0_ph_r0s1 <=
-        _GEN_289 | ~_GEN_289 & _GEN_290 > 5'h2
-          ? (_GEN_289 ? {11'h0, _GEN_252, 4'h0} : 16'h2)
-          : {12'h0, _GEN_290[1] ? 4'h3 : _GEN_290[0] ? 4'h4 : 4'h8};
-    if (_GEN_4)
-      ref_tmp103_i_sroa_0_0_ph_r0s2 <= ref_tmp103_i_sroa_0_0_ph_r0s1;
-    if (_GEN_3)
-      mul_i22063951_r0s3 <= ref_tmp103_i_sroa_0_0_ph_r0s2 * _GEN_255;
-    if (_GEN_2)
-      mul_i22063951_r0s4 <= mul_i22063951_r0s3;
-    if (_GEN_3)
-      mul_i1953_r0s3 <= mul_i1953_r0s2;
-    if (_GEN_2)
-      mul_i1953_r0s4 <= mul_i1953_r0s3;
-    if (_GEN_3)
-      field_r0s3 <= _GEN_291[8:4];
-    if (_GEN_2)
-      add_r0s4__1 <= {5'h0, in_r0s3[52]} + {1'h0, field_r0s3};
-    if (_GEN_5)
-      conv_i3569_r0s1 <= _GEN_257 ? 16'hB : 16'h8;
-    if (_GEN_4)
-      conv_i3569_r0s2 <= conv_i3569_r0s1;
-    if (_GEN_3)
-      mul_i2206_r0s3 <= conv_i3569_r0s2 * _GEN_255;
-    if (_GEN_2)
-      mul_i2206_r0s4 <= mul_i2206_r0s3;
     if (_GEN_1)
-      select_r0s5 <=
-        or_r0s4
-          ? (and_r0s4__3
-               ? {1'h0, {8'h0, add_r0s4} + {1'h0, _GEN_256[15:4]}}
-               : {4'h0, mul_i1953_r0s4})
-          : {1'h0, {7'h0, add_r0s4__1} + {1'h0, _GEN_258[15:4]}};
+      or_r0s5 <= or_r0s4;
     if (_GEN_3)
-      cmp_i4025_r0s3 <= in_r0s2[223:198] < {16'h0, mul_i1953_r0s2};
+      xor_r0s3__2 <= ~_GEN_248;
     if (_GEN_2)
-      cmp_i4025_r0s4 <= cmp_i4025_r0s3;
+      xor_r0s4__1 <= xor_r0s3__2;
     if (_GEN_1)
-      cmp_i4025_r0s5 <= cmp_i4025_r0s4;
-    if (_GEN_5)
-      spec_select_r0s1 <= _GEN_235;
-    if (_GEN_4)
-      spec_select_r0s2 <= spec_select_r0s1;
-    if (_GEN_3)
-      and_r0s3__4 <= spec_select_r0s2 & _GEN_249;
-    if (_GEN_2)
-      and_r0s4__4 <= and_r0s3__4;
-    if (_GEN_1)
-      and_r0s5__3 <= and_r0s4__4;
-    if (_GEN_5)
-      loadedv_i_i1109_r0s1 <= _GEN_234;
-    if (_GEN_4)
-      loadedv_i_i1109_r0s2 <= loadedv_i_i1109_r0s1;
-    if (_GEN_3)
-      loadedv_i_i1109_r0s3 <= loadedv_i_i1109_r0s2;
-    if (_GEN_2)
-      loadedv_i_i1109_r0s4 <= loadedv_i_i1109_r0s3;
-    if (_GEN_1)
-      loadedv_i_i1109_r0s5 <= loadedv_i_i1109_r0s4;
-    if (_GEN_0) begin
-      select_r0s6 <=
-        _GEN_263
-          ? (_GEN_261 | ~loadedv_i_i1109_r0s5 ? _GEN_230 : _GEN_264 + _GEN_230)
-          : 11'h0;
-      and_r0s6 <= _GEN_262 & loadedv_i_i1109_r0s5;
-    end
-    if (_GEN_3)
-      xor_r0s3 <= ~_GEN_249;
-    if (_GEN_2)
-      xor_r0s4 <= xor_r0s3;
-    if (_GEN_1)
-      xor_r0s5 <= xor_r0s4;
-    if (_GEN_3)
-      cmp_i4042_not_r0s3 <= _GEN_249;
-    if (_GEN_2)
-      cmp_i4042_not_r0s4 <= cmp_i4042_not_r0s3;
-    if (_GEN_1)
-      cmp_i4042_not_r0s5 <= cmp_i4042_not_r0s4;
-    if (_GEN_5)
-      cmp_i3919_not_r0s1 <= _GEN_237;
-    if (_GEN_4) begin
-      cmp_i3919_not_r0s2 <= cmp_i3919_not_r0s1;
-      cmp_i3914_r0s2 <= _GEN_242;
-    end
-    if (_GEN_5)
-      mux118_r0s1 <= {7'h3, _GEN_246};
-    if (_GEN_4)
-      mux118_r0s2 <= mux118_r0s1;
-    if (_GEN_3)
-      cond172_i_r0s3 <=
-        _GEN_244
-          ? (xor_r0s2__1
-               ? 8'h1
-               : brmerge110_r0s2
-                   ? (cmp_i3919_not_r0s2 ? 8'h2 : cmp_i3914_r0s2 ? 8'h3 : 8'h4)
-                   : 8'h5)
-          : _GEN_247 ? mux118_r0s2 : _GEN_248 ? 8'h0 : 8'h7;
-    if (_GEN_2)
-      select_r0s4 <= xor_r0s3 ? cond172_i_r0s3 : 8'h8;
-    if (_GEN_1)
-      select_r0s5__1 <= select_r0s4;
+      xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_0)
-      ref_tmp4_sroa_0_0_r0s6 <=
-        xor_r0s5 | ~_GEN_260 & cmp_i4042_not_r0s5 ? select_r0s5__1 : 8'h0;
-    if (_GEN_5)
-      and_r0s1__4 <= in_dout[53] & ~_GEN_233;
-    if (_GEN_4)
-      and_r0s2__4 <= and_r0s1__4;
+      or_r0s6 <= or_r0s5 | {69'h0, _GEN_262 ? 10'h0 : mul_i1974_r0s5, 26'h0};
     if (_GEN_3)
-      and_r0s3__5 <= and_r0s2__4;
-    if (_GEN_2)
-      and_r0s4__5 <= and_r0s3__5;
-    if (_GEN_1)
-      and_r0s5__4 <= and_r0s4__5;
-    if (_GEN_5)
-      select_r0s1 <= _GEN_233 ? 3'h0 : in_dout[50:48];
-    if (_GEN_4)
-      select_r0s2 <= select_r0s1;
-    if (_GEN_3)
-      select_r0s3 <= select_r0s2;
-    if (_GEN_2)
-      select_r0s4__1 <= select_r0s3;
-    if (_GEN_1)
-      select_r0s5__2 <= select_r0s4__1;
-    if (_GEN_0)
-      add_r0s6 <=
-        {and_r0s5__4 & ~_GEN_265, 7'h0} + {1'h0, _GEN_265 ? 3'h0 : select_r0s5__2, 4'h0};
-    if (_GEN_5)
-      or_r0s1__3 <=
-        {in_dout[455:448],
-         in_dout[458:456],
-         57'h0,
-         in_dout[120:117] - 4'h1,
-         in_dout[120:117],
-         in_dout[102:96] - 7'h1,
-         _GEN_257,
-         _GEN_245,
-         9'h0};
-    if (_GEN_4)
-      or_r0s2__1 <= or_r0s1__3;
-    if (_GEN_3)
-      or_r0s3__1 <= or_r0s2__1;
-    if (_GEN_2)
-      or_r0s4__1 <= or_r0s3__1;
-    if (_GEN_1) begin
-      or_r0s5 <= or_r0s4__1;
-      mul_i1953_r0s5 <= mul_i1953_r0s4;
-    end
-    if (_GEN_0)
-      or_r0s6 <= or_r0s5 | {58'h0, _GEN_265 ? 10'h0 : mul_i1953_r0s5, 26'h0};
-    if (_GEN_5)
-      and_r0s1__5 <= _GEN_233;
-    if (_GEN_4)
-      and_r0s2__5 <= and_r0s1__5;
-    if (_GEN_3)
-      select_r0s3__1 <=
-        and_r0s2__5 ? 9'h0 : or_cond107_r0s2 ? {conv_i3352_r0s2, 5'h0} : mul_i2092_r0s2;
-    if (_GEN_2)
-      select_r0s4__2 <= select_r0s3__1;
-    if (_GEN_1)
-      select_r0s5__3 <= select_r0s4__2;
-    if (_GEN_0)
-      select_r0s6__1 <= _GEN_265 ? 9'h0 : select_r0s5__3;
-    if (_GEN_3)
-      select_r0s3__2 <= and_r0s2__5 ? 4'h0 : _GEN_254;
+      select_r0s3__2 <=
+        xor_r0s2__2 ? (or_cond108_r0s2 ? {conv_i3466_r0s2, 5'h0} : mul_i2114_r0s2) : 9'h0;
     if (_GEN_2)
       select_r0s4__3 <= select_r0s3__2;
     if (_GEN_1)
-      select_r0s5__4 <= select_r0s4__3;
+      select_r0s5__2 <= select_r0s4__3;
+    if (_GEN_0)
+      select_r0s6__2 <= _GEN_262 ? 9'h0 : select_r0s5__2;
+    if (_GEN_3)
+      select_r0s3__3 <= xor_r0s2__2 ? _GEN_252 : 4'h0;
+    if (_GEN_2)
+      select_r0s4__4 <= select_r0s3__3;
+    if (_GEN_1)
+      select_r0s5__3 <= select_r0s4__4;
     if (_GEN_0) begin
-      select_r0s6__2 <= _GEN_265 ? 4'h0 : select_r0s5__4;
-      select_r0s6__3 <=
-        _GEN_263 ? (_GEN_261 ? select_r0s5 : {3'h0, in_r0s5[208:198]}) : 14'h0;
+      select_r0s6__3 <= _GEN_262 ? 4'h0 : select_r0s5__3;
+      select_r0s6__4 <=
+        _GEN_260 ? (_GEN_258 ? select_r0s5 : {2'h0, in_r0s5[208:198]}) : 13'h0;
     end
     if (_GEN_1)
-      select_r0s5__5 <=
-        or_r0s4
-          ? (and_r0s4__3 ? _GEN_256[15:4] : {2'h0, mul_i1953_r0s4})
-          : _GEN_258[15:4];
+      loadedv_i4310_r0s5 <= xor_r0s4 ? _GEN_254[14:4] : {1'h0, mul_i1974_r0s4};
     if (_GEN_0)
-      select_r0s6__4 <=
-        _GEN_263
-          ? (_GEN_261 | loadedv_i_i1109_r0s5
-               ? select_r0s5__5
-               : {1'h0, _GEN_264 + select_r0s5__5[10:0]})
-          : 12'h0;
+      select_r0s6__5 <=
+        _GEN_260
+          ? (_GEN_258 | loadedv_i_i1129_r0s5
+               ? loadedv_i4310_r0s5
+               : _GEN_261 + loadedv_i4310_r0s5)
+          : 11'h0;
+    if (_GEN_3)
+      cmp_i4243_not_r0s3 <= _GEN_248;
+    if (_GEN_2)
+      cmp_i4243_not_r0s4 <= cmp_i4243_not_r0s3;
+    if (_GEN_1)
+      cmp_i4243_not_r0s5 <= cmp_i4243_not_r0s4;
     if (_GEN_5)
-      or_i4253_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+      cmp_i4120_not_r0s1 <= _GEN_236;
+    if (_GEN_4) begin
+      cmp_i4120_not_r0s2 <= cmp_i4120_not_r0s1;
+      cmp_i4115_r0s2 <= _GEN_241;
+    end
+    if (_GEN_5)
+      mux119_r0s1 <= {7'h3, _GEN_245};
     if (_GEN_4)
-      or_i4253_r0s2 <= or_i4253_r0s1;
+      mux119_r0s2 <= mux119_r0s1;
+    if (_GEN_3)
+      cond202_i_r0s3 <=
+        _GEN_243
+          ? (xor_r0s2__1
+               ? 8'h1
+               : brmerge111_r0s2
+                   ? (cmp_i4120_not_r0s2 ? 8'h2 : cmp_i4115_r0s2 ? 8'h3 : 8'h4)
+                   : 8'h5)
+          : _GEN_246 ? mux119_r0s2 : _GEN_247 ? 8'h0 : 8'h7;
+    if (_GEN_2)
+      select_r0s4__5 <= xor_r0s3__2 ? cond202_i_r0s3 : 8'h8;
+    if (_GEN_1)
+      select_r0s5__4 <= select_r0s4__5;
+    if (_GEN_0)
+      ref_tmp4_sroa_0_0_r0s6 <=
+        xor_r0s5__1 | ~_GEN_257 & cmp_i4243_not_r0s5 ? select_r0s5__4 : 8'h0;
     if (_GEN_5)
-      xor_r0s1__2 <= ~first_0_r0;
+      and_r0s1__3 <= in_dout[53] & (|(in_dout[50:48]));
     if (_GEN_4)
-      crc_sroa_0_1_r0s2 <= _GEN_266;
+      and_r0s2__3 <= and_r0s1__3;
+    if (_GEN_3)
+      and_r0s3__4 <= and_r0s2__3;
+    if (_GEN_2)
+      and_r0s4__4 <= and_r0s3__4;
+    if (_GEN_1)
+      and_r0s5__4 <= and_r0s4__4;
     if (_GEN_5)
-      expected_sroa_0_1_r0s1 <= _GEN_267;
+      select_r0s1 <= (|(in_dout[50:48])) ? in_dout[50:48] : 3'h0;
+    if (_GEN_4)
+      select_r0s2 <= select_r0s1;
+    if (_GEN_3)
+      select_r0s3__4 <= select_r0s2;
+    if (_GEN_2)
+      select_r0s4__6 <= select_r0s3__4;
+    if (_GEN_1)
+      select_r0s5__5 <= select_r0s4__6;
+    if (_GEN_0)
+      add_r0s6 <=
+        {and_r0s5__4 & ~_GEN_262, 7'h0} + {1'h0, _GEN_262 ? 3'h0 : select_r0s5__5, 4'h0};
+    if (_GEN_5)
+      or_i4463_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+    if (_GEN_4)
+      or_i4463_r0s2 <= or_i4463_r0s1;
+    if (_GEN_5)
+      xor_r0s1__4 <= ~first_0_r0;
+    if (_GEN_4)
+      crc_sroa_0_1_r0s2 <= _GEN_263;
+    if (_GEN_5)
+      expected_sroa_0_1_r0s1 <= _GEN_264;
     if (_GEN_4)
       expected_sroa_0_1_r0s2 <= expected_sroa_0_1_r0s1;
     if (_GEN_3)
-      or_i4264_r0s3 <=
-        or_i4253_r0s2 | {crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2, 514'h0};
+      or_i4474_r0s3 <=
+        or_i4463_r0s2 | {crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2, 514'h0};
     if (_GEN_2)
-      or_i4264_r0s4 <= or_i4264_r0s3;
+      or_i4474_r0s4 <= or_i4474_r0s3;
     if (_GEN_1)
-      or_i4264_r0s5 <= or_i4264_r0s4;
+      or_i4474_r0s5 <= or_i4474_r0s4;
     if (_GEN_0)
-      or_i4264_r0s6 <= or_i4264_r0s5;
-    if (_GEN_269)
-      expected_sroa_0_0_r0 <= _GEN_268 ? 32'h0 : _GEN_267;
+      or_i4474_r0s6 <= or_i4474_r0s5;
+    if (_GEN_266)
+      expected_sroa_0_0_r0 <= _GEN_265 ? 32'h0 : _GEN_264;
     if (~started | _GEN_4)
-      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_266;
-    if (_GEN_269)
-      first_0_r0 <= _GEN_268;
+      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_263;
+    if (_GEN_266)
+      first_0_r0 <= _GEN_265;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -7051,18 +7048,21 @@ module kv_decompress_inspect_frame_speckv_Design(
   assign in_read = _GEN_5;
   assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
-  assign seen_din = or_i4264_r0s6;
+  assign seen_din = or_i4474_r0s6;
   assign seen_waits = valid0_6 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s6;
   assign plans_din =
     or_r0s6
-    | {10'h0,
-       _GEN_6[83:72],
-       _GEN_6[71:63] | select_r0s6__4[11:3],
-       _GEN_6[62:60] | select_r0s6__3[13:11] | select_r0s6__4[2:0],
-       _GEN_6[59:49] | select_r0s6__3[10:0],
-       _GEN_6[48:45] | select_r0s6__2,
-       _GEN_6[44:36] | select_r0s6__1,
+    | {in_r0s6[455:448],
+       in_r0s6[458:457],
+       _GEN_6[94] | in_r0s6[456],
+       _GEN_6[93:85],
+       _GEN_6[84:71] | select_r0s6__1,
+       _GEN_6[70:62] | select_r0s6__5[10:2],
+       _GEN_6[61:60] | select_r0s6__4[12:11] | select_r0s6__5[1:0],
+       _GEN_6[59:49] | select_r0s6__4[10:0],
+       _GEN_6[48:45] | select_r0s6__3,
+       _GEN_6[44:36] | select_r0s6__2,
        _GEN_6[35:8],
        _GEN_6[7:0] | ref_tmp4_sroa_0_0_r0s6 + add_r0s6};
   assign plans_waits = valid0_6 & first_0_r0s6 & ~plans_full_n;
@@ -7073,7 +7073,7 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
                  rst,
   input  [514:0] seen_dout,
   input          seen_empty_n,
-  input  [93:0]  plans_in_dout,
+  input  [104:0] plans_in_dout,
   input          plans_in_empty_n,
                  headers_full_n,
                  plans_full_n,
@@ -7087,7 +7087,7 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
   output [511:0] headers_din,
   output         headers_waits,
                  plans_write,
-  output [93:0]  plans_din,
+  output [104:0] plans_din,
   output         plans_waits,
                  beats_write,
   output [511:0] beats_din,
@@ -7179,7 +7179,7 @@ endmodule
 module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0(
   input          clk,
                  rst,
-  input  [93:0]  plans_dout,
+  input  [104:0] plans_dout,
   input          plans_empty_n,
   input  [511:0] payload_dout,
   input          payload_empty_n,
@@ -7197,10 +7197,10 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
                  payload_read,
                  payload_waits,
                  find_plans_write,
-  output [93:0]  find_plans_din,
+  output [104:0] find_plans_din,
   output         find_plans_waits,
                  decode_plans_write,
-  output [93:0]  decode_plans_din,
+  output [104:0] decode_plans_din,
   output         decode_plans_waits,
                  rows_write,
   output [544:0] rows_din,
@@ -7247,22 +7247,22 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
   assign _GEN_0 = valid0_1 & (~valid0_2 | _GEN);
   reg          and_r0s1;
   reg          and_r0s2;
-  reg          plan_sroa_56_0_r0s1;
-  reg          plan_sroa_56_0_r0s2;
+  reg          plan_sroa_59_0_r0s1;
+  reg          plan_sroa_59_0_r0s2;
   reg          xor_r0s1;
   reg  [511:0] payload_r0s1;
-  reg  [511:0] shr_i_i_i1805_r0s1;
+  reg  [511:0] shr_i_i_i_r0s1;
   reg  [7:0]   place_sroa_0_0_r0s1;
   reg  [31:0]  sroa_speculated_3_r0s2;
-  reg  [3:0]   conv_i983_r0s1;
-  reg  [3:0]   conv_i983_r0s2;
-  wire [31:0]  _GEN_7 = {28'h0, conv_i983_r0s2};
-  wire         _GEN_8 = plan_sroa_56_0_r0s2 | sroa_speculated_3_r0s2 <= _GEN_7;
+  reg  [3:0]   conv_i1059_r0s1;
+  reg  [3:0]   conv_i1059_r0s2;
+  wire [31:0]  _GEN_7 = {28'h0, conv_i1059_r0s2};
+  wire         _GEN_8 = plan_sroa_59_0_r0s2 | sroa_speculated_3_r0s2 <= _GEN_7;
   wire [31:0]  _GEN_9 = _GEN_8 ? sroa_speculated_3_r0s2 : _GEN_7;
   reg          and_r0s1__1;
   reg          and_r0s2__1;
-  reg  [512:0] shl_i2702_r0s1;
-  reg  [512:0] or_i2704_r0s2;
+  reg  [512:0] shl_i2738_r0s1;
+  reg  [512:0] or_i2740_r0s2;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
   reg  [511:0] beat_sroa_0_0_r0s2;
@@ -7304,92 +7304,92 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
   reg  [15:0]  select_r0s2__29;
   reg  [15:0]  select_r0s2__30;
   reg  [15:0]  select_r0s2__31;
-  reg  [511:0] sh_prom_i2166_r0s1;
-  reg  [7:0]   shr_i2167_r0s2;
-  reg  [7:0]   shr_i2167_r0s2__1;
-  reg  [7:0]   shr_i2167_r0s2__2;
-  reg  [7:0]   shr_i2167_r0s2__3;
-  reg  [7:0]   shr_i2167_r0s2__4;
-  reg  [7:0]   shr_i2167_r0s2__5;
-  reg  [7:0]   shr_i2167_r0s2__6;
-  reg  [7:0]   shr_i2167_r0s2__7;
-  reg  [7:0]   shr_i2167_r0s2__8;
-  reg  [7:0]   shr_i2167_r0s2__9;
-  reg  [7:0]   shr_i2167_r0s2__10;
-  reg  [7:0]   shr_i2167_r0s2__11;
-  reg  [7:0]   shr_i2167_r0s2__12;
-  reg  [7:0]   shr_i2167_r0s2__13;
-  reg  [7:0]   shr_i2167_r0s2__14;
-  reg  [7:0]   shr_i2167_r0s2__15;
-  reg  [7:0]   shr_i2167_r0s2__16;
-  reg  [7:0]   shr_i2167_r0s2__17;
-  reg  [7:0]   shr_i2167_r0s2__18;
-  reg  [7:0]   shr_i2167_r0s2__19;
-  reg  [7:0]   shr_i2167_r0s2__20;
-  reg  [7:0]   shr_i2167_r0s2__21;
-  reg  [7:0]   shr_i2167_r0s2__22;
-  reg  [7:0]   shr_i2167_r0s2__23;
-  reg  [7:0]   shr_i2167_r0s2__24;
-  reg  [7:0]   shr_i2167_r0s2__25;
-  reg  [7:0]   shr_i2167_r0s2__26;
-  reg  [7:0]   shr_i2167_r0s2__27;
-  reg  [7:0]   shr_i2167_r0s2__28;
-  reg  [7:0]   shr_i2167_r0s2__29;
-  reg  [7:0]   shr_i2167_r0s2__30;
-  reg  [7:0]   shr_i2167_r0s2__31;
+  reg  [511:0] sh_prom_i2236_r0s1;
+  reg  [7:0]   shr_i2237_r0s2;
+  reg  [7:0]   shr_i2237_r0s2__1;
+  reg  [7:0]   shr_i2237_r0s2__2;
+  reg  [7:0]   shr_i2237_r0s2__3;
+  reg  [7:0]   shr_i2237_r0s2__4;
+  reg  [7:0]   shr_i2237_r0s2__5;
+  reg  [7:0]   shr_i2237_r0s2__6;
+  reg  [7:0]   shr_i2237_r0s2__7;
+  reg  [7:0]   shr_i2237_r0s2__8;
+  reg  [7:0]   shr_i2237_r0s2__9;
+  reg  [7:0]   shr_i2237_r0s2__10;
+  reg  [7:0]   shr_i2237_r0s2__11;
+  reg  [7:0]   shr_i2237_r0s2__12;
+  reg  [7:0]   shr_i2237_r0s2__13;
+  reg  [7:0]   shr_i2237_r0s2__14;
+  reg  [7:0]   shr_i2237_r0s2__15;
+  reg  [7:0]   shr_i2237_r0s2__16;
+  reg  [7:0]   shr_i2237_r0s2__17;
+  reg  [7:0]   shr_i2237_r0s2__18;
+  reg  [7:0]   shr_i2237_r0s2__19;
+  reg  [7:0]   shr_i2237_r0s2__20;
+  reg  [7:0]   shr_i2237_r0s2__21;
+  reg  [7:0]   shr_i2237_r0s2__22;
+  reg  [7:0]   shr_i2237_r0s2__23;
+  reg  [7:0]   shr_i2237_r0s2__24;
+  reg  [7:0]   shr_i2237_r0s2__25;
+  reg  [7:0]   shr_i2237_r0s2__26;
+  reg  [7:0]   shr_i2237_r0s2__27;
+  reg  [7:0]   shr_i2237_r0s2__28;
+  reg  [7:0]   shr_i2237_r0s2__29;
+  reg  [7:0]   shr_i2237_r0s2__30;
+  reg  [7:0]   shr_i2237_r0s2__31;
   reg          xor_r0s1__2;
   reg          xor_r0s2__1;
-  reg          cmp_i1021_r0s1;
-  reg          cmp_i1021_r0s2;
-  reg          cmp_i2528_1_r0s1;
-  reg          cmp_i2528_r0s1;
-  reg          cmp_i2528_2_r0s1;
-  reg          cmp_i2528_3_r0s1;
-  reg          cmp_i2528_4_r0s1;
-  reg          cmp_i2528_5_r0s1;
-  reg          cmp_i2528_6_r0s1;
-  reg          cmp_i2528_7_r0s1;
+  reg          cmp_i1097_r0s1;
+  reg          cmp_i1097_r0s2;
+  reg          cmp_i2564_1_r0s1;
+  reg          cmp_i2564_r0s1;
+  reg          cmp_i2564_2_r0s1;
+  reg          cmp_i2564_3_r0s1;
+  reg          cmp_i2564_4_r0s1;
+  reg          cmp_i2564_5_r0s1;
+  reg          cmp_i2564_6_r0s1;
+  reg          cmp_i2564_7_r0s1;
   reg          and_r0s2__5;
-  reg          cmp_i2528_8_r0s1;
-  reg          cmp_i2528_9_r0s1;
-  reg          cmp_i2528_10_r0s1;
-  reg          cmp_i2528_11_r0s1;
-  reg          cmp_i2528_12_r0s1;
-  reg          cmp_i2528_13_r0s1;
-  reg          cmp_i2528_14_r0s1;
-  reg          cmp_i2528_15_r0s1;
+  reg          cmp_i2564_8_r0s1;
+  reg          cmp_i2564_9_r0s1;
+  reg          cmp_i2564_10_r0s1;
+  reg          cmp_i2564_11_r0s1;
+  reg          cmp_i2564_12_r0s1;
+  reg          cmp_i2564_13_r0s1;
+  reg          cmp_i2564_14_r0s1;
+  reg          cmp_i2564_15_r0s1;
   reg          and_r0s2__6;
-  reg          cmp_i2528_16_r0s1;
-  reg          cmp_i2528_17_r0s1;
-  reg          cmp_i2528_18_r0s1;
-  reg          cmp_i2528_19_r0s1;
-  reg          cmp_i2528_20_r0s1;
-  reg          cmp_i2528_21_r0s1;
-  reg          cmp_i2528_22_r0s1;
-  reg          cmp_i2528_23_r0s1;
-  reg          cmp_i2528_24_r0s1;
-  reg          cmp_i2528_25_r0s1;
-  reg          cmp_i2528_26_r0s1;
-  reg          cmp_i2528_27_r0s1;
-  reg          cmp_i2528_28_r0s1;
-  reg          cmp_i2528_29_r0s1;
-  reg          cmp_i2528_30_r0s1;
-  reg          cmp_i2528_31_r0s1;
+  reg          cmp_i2564_16_r0s1;
+  reg          cmp_i2564_17_r0s1;
+  reg          cmp_i2564_18_r0s1;
+  reg          cmp_i2564_19_r0s1;
+  reg          cmp_i2564_20_r0s1;
+  reg          cmp_i2564_21_r0s1;
+  reg          cmp_i2564_22_r0s1;
+  reg          cmp_i2564_23_r0s1;
+  reg          cmp_i2564_24_r0s1;
+  reg          cmp_i2564_25_r0s1;
+  reg          cmp_i2564_26_r0s1;
+  reg          cmp_i2564_27_r0s1;
+  reg          cmp_i2564_28_r0s1;
+  reg          cmp_i2564_29_r0s1;
+  reg          cmp_i2564_30_r0s1;
+  reg          cmp_i2564_31_r0s1;
   reg          and_r0s2__7;
   assign _GEN =
     valid0_2
     & ~(and_r0s2 & ~tiles_full_n | and_r0s2__1 & ~words_full_n | and_r0s2__2
         & ~lanes5_full_n | and_r0s2__3 & ~lanes3_full_n | and_r0s2__4 & ~rows_full_n);
-  reg  [10:0]  lanes_left_sroa_0_0_r0;
+  reg  [10:0]  steps_left_sroa_0_0_r0;
   reg  [10:0]  words_left_sroa_0_0_r0;
   reg  [8:0]   groups_left_sroa_0_0_r0;
   reg  [3:0]   tiles_left_sroa_0_0_r0;
   reg  [3:0]   rows_left_sroa_0_0_r0;
-  reg          plan_sroa_56_0_r0;
+  reg          plan_sroa_59_0_r0;
   reg  [7:0]   plan_sroa_22_0_r0;
   reg  [7:0]   plan_sroa_6_0_r0;
-  reg          loadedv187_r0s1;
-  reg          first_0_r0s1;
+  reg          cmp_i1608_r0s1;
+  reg          xor_r0s1__3;
   reg  [511:0] kept_sroa_0_0_r0;
   reg          at_lengths_0_r0;
   wire         _GEN_10 = rows_left_sroa_0_0_r0 == 4'h0;
@@ -7397,90 +7397,78 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
   wire [511:0] _GEN_12 = xor_r0s1 ? kept_sroa_0_0_r0 : payload_r0s1;
   wire         _GEN_13 = words_left_sroa_0_0_r0 == 11'h0;
   wire         _GEN_14 = ~_GEN_10 | (|tiles_left_sroa_0_0_r0);
-  wire         _GEN_15 = words_left_sroa_0_0_r0 == 11'h1;
-  wire         _GEN_16 = plan_sroa_6_0_r0[2:0] == 3'h1;
-  wire         _GEN_17 = (|(_GEN_12[7:0])) | _GEN_12[15:8] == 8'h0;
-  wire         _GEN_18 = (|(_GEN_12[23:16])) | _GEN_12[31:24] == 8'h0;
-  wire         _GEN_19 = (|(_GEN_12[39:32])) | _GEN_12[47:40] == 8'h0;
-  wire         _GEN_20 = (|(_GEN_12[55:48])) | _GEN_12[63:56] == 8'h0;
-  wire         _GEN_21 = (|(_GEN_12[71:64])) | _GEN_12[79:72] == 8'h0;
-  wire         _GEN_22 = (|(_GEN_12[87:80])) | _GEN_12[95:88] == 8'h0;
-  wire         _GEN_23 = (|(_GEN_12[103:96])) | _GEN_12[111:104] == 8'h0;
-  wire         _GEN_24 = (|(_GEN_12[119:112])) | _GEN_12[127:120] == 8'h0;
-  wire         _GEN_25 = (|(_GEN_12[135:128])) | _GEN_12[143:136] == 8'h0;
-  wire         _GEN_26 = (|(_GEN_12[151:144])) | _GEN_12[159:152] == 8'h0;
-  wire         _GEN_27 = (|(_GEN_12[167:160])) | _GEN_12[175:168] == 8'h0;
-  wire         _GEN_28 = (|(_GEN_12[183:176])) | _GEN_12[191:184] == 8'h0;
-  wire         _GEN_29 = (|(_GEN_12[199:192])) | _GEN_12[207:200] == 8'h0;
-  wire         _GEN_30 = (|(_GEN_12[215:208])) | _GEN_12[223:216] == 8'h0;
-  wire         _GEN_31 = (|(_GEN_12[231:224])) | _GEN_12[239:232] == 8'h0;
-  wire         _GEN_32 = (|(_GEN_12[247:240])) | _GEN_12[255:248] == 8'h0;
-  wire         _GEN_33 = (|(_GEN_12[263:256])) | _GEN_12[271:264] == 8'h0;
-  wire         _GEN_34 = (|(_GEN_12[279:272])) | _GEN_12[287:280] == 8'h0;
-  wire         _GEN_35 = (|(_GEN_12[295:288])) | _GEN_12[303:296] == 8'h0;
-  wire         _GEN_36 = (|(_GEN_12[311:304])) | _GEN_12[319:312] == 8'h0;
-  wire         _GEN_37 = (|(_GEN_12[327:320])) | _GEN_12[335:328] == 8'h0;
-  wire         _GEN_38 = (|(_GEN_12[343:336])) | _GEN_12[351:344] == 8'h0;
-  wire         _GEN_39 = (|(_GEN_12[359:352])) | _GEN_12[367:360] == 8'h0;
-  wire         _GEN_40 = (|(_GEN_12[375:368])) | _GEN_12[383:376] == 8'h0;
-  wire         _GEN_41 = (|(_GEN_12[391:384])) | _GEN_12[399:392] == 8'h0;
-  wire         _GEN_42 = (|(_GEN_12[407:400])) | _GEN_12[415:408] == 8'h0;
-  wire         _GEN_43 = (|(_GEN_12[423:416])) | _GEN_12[431:424] == 8'h0;
-  wire         _GEN_44 = (|(_GEN_12[439:432])) | _GEN_12[447:440] == 8'h0;
-  wire         _GEN_45 = (|(_GEN_12[455:448])) | _GEN_12[463:456] == 8'h0;
-  wire         _GEN_46 = (|(_GEN_12[471:464])) | _GEN_12[479:472] == 8'h0;
-  wire         _GEN_47 = (|(_GEN_12[487:480])) | _GEN_12[495:488] == 8'h0;
-  wire         _GEN_48 = (|(_GEN_12[503:496])) | _GEN_12[511:504] == 8'h0;
-  wire         _GEN_49 = ~_GEN_14 & ~_GEN_13;
-  wire         _GEN_50 = ~_GEN_14 & _GEN_13;
-  wire         _GEN_51 =
-    first_0_r0
-      ? plans_dout[59:49] == 11'h0
-      : _GEN_49 | _GEN_50
-          ? (_GEN_49
-               ? lanes_left_sroa_0_0_r0 == 11'h0 & _GEN_15
-               : lanes_left_sroa_0_0_r0 == 11'h1)
-          : first_0_r0;
-  wire         _GEN_52 = ~started | _GEN_51;
-  wire         _GEN_53 = ~started | _GEN_1;
-  wire [511:0] _GEN_54 =
-    _GEN_12 >> shr_i_i_i1805_r0s1 >> {504'h0, place_sroa_0_0_r0s1[2], 7'h0}
+  wire         _GEN_15 = plan_sroa_6_0_r0[2:0] == 3'h1;
+  wire         _GEN_16 = (|(_GEN_12[7:0])) | _GEN_12[15:8] == 8'h0;
+  wire         _GEN_17 = (|(_GEN_12[23:16])) | _GEN_12[31:24] == 8'h0;
+  wire         _GEN_18 = (|(_GEN_12[39:32])) | _GEN_12[47:40] == 8'h0;
+  wire         _GEN_19 = (|(_GEN_12[55:48])) | _GEN_12[63:56] == 8'h0;
+  wire         _GEN_20 = (|(_GEN_12[71:64])) | _GEN_12[79:72] == 8'h0;
+  wire         _GEN_21 = (|(_GEN_12[87:80])) | _GEN_12[95:88] == 8'h0;
+  wire         _GEN_22 = (|(_GEN_12[103:96])) | _GEN_12[111:104] == 8'h0;
+  wire         _GEN_23 = (|(_GEN_12[119:112])) | _GEN_12[127:120] == 8'h0;
+  wire         _GEN_24 = (|(_GEN_12[135:128])) | _GEN_12[143:136] == 8'h0;
+  wire         _GEN_25 = (|(_GEN_12[151:144])) | _GEN_12[159:152] == 8'h0;
+  wire         _GEN_26 = (|(_GEN_12[167:160])) | _GEN_12[175:168] == 8'h0;
+  wire         _GEN_27 = (|(_GEN_12[183:176])) | _GEN_12[191:184] == 8'h0;
+  wire         _GEN_28 = (|(_GEN_12[199:192])) | _GEN_12[207:200] == 8'h0;
+  wire         _GEN_29 = (|(_GEN_12[215:208])) | _GEN_12[223:216] == 8'h0;
+  wire         _GEN_30 = (|(_GEN_12[231:224])) | _GEN_12[239:232] == 8'h0;
+  wire         _GEN_31 = (|(_GEN_12[247:240])) | _GEN_12[255:248] == 8'h0;
+  wire         _GEN_32 = (|(_GEN_12[263:256])) | _GEN_12[271:264] == 8'h0;
+  wire         _GEN_33 = (|(_GEN_12[279:272])) | _GEN_12[287:280] == 8'h0;
+  wire         _GEN_34 = (|(_GEN_12[295:288])) | _GEN_12[303:296] == 8'h0;
+  wire         _GEN_35 = (|(_GEN_12[311:304])) | _GEN_12[319:312] == 8'h0;
+  wire         _GEN_36 = (|(_GEN_12[327:320])) | _GEN_12[335:328] == 8'h0;
+  wire         _GEN_37 = (|(_GEN_12[343:336])) | _GEN_12[351:344] == 8'h0;
+  wire         _GEN_38 = (|(_GEN_12[359:352])) | _GEN_12[367:360] == 8'h0;
+  wire         _GEN_39 = (|(_GEN_12[375:368])) | _GEN_12[383:376] == 8'h0;
+  wire         _GEN_40 = (|(_GEN_12[391:384])) | _GEN_12[399:392] == 8'h0;
+  wire         _GEN_41 = (|(_GEN_12[407:400])) | _GEN_12[415:408] == 8'h0;
+  wire         _GEN_42 = (|(_GEN_12[423:416])) | _GEN_12[431:424] == 8'h0;
+  wire         _GEN_43 = (|(_GEN_12[439:432])) | _GEN_12[447:440] == 8'h0;
+  wire         _GEN_44 = (|(_GEN_12[455:448])) | _GEN_12[463:456] == 8'h0;
+  wire         _GEN_45 = (|(_GEN_12[471:464])) | _GEN_12[479:472] == 8'h0;
+  wire         _GEN_46 = (|(_GEN_12[487:480])) | _GEN_12[495:488] == 8'h0;
+  wire         _GEN_47 = (|(_GEN_12[503:496])) | _GEN_12[511:504] == 8'h0;
+  wire [10:0]  _GEN_48 = ~first_0_r0 ? steps_left_sroa_0_0_r0 - 11'h1 : plans_dout[81:71];
+  wire         _GEN_49 = _GEN_48 == 11'h0;
+  wire         _GEN_50 = ~started | _GEN_49;
+  wire         _GEN_51 = ~started | _GEN_1;
+  wire [511:0] _GEN_52 =
+    _GEN_12 >> shr_i_i_i_r0s1 >> {504'h0, place_sroa_0_0_r0s1[2], 7'h0}
     >> {505'h0, place_sroa_0_0_r0s1[1], 6'h0} >> {506'h0, place_sroa_0_0_r0s1[0], 5'h0};
-  wire [511:0] _GEN_55 = _GEN_12 >> sh_prom_i2166_r0s1;
-  wire         _GEN_56 = _GEN_10 & ~first_0_r0 & ~(|tiles_left_sroa_0_0_r0);
-  wire         _GEN_57 = _GEN_56 & _GEN_13;
-  wire         _GEN_58 = _GEN_56 & ~_GEN_13;
-  wire         _GEN_59 = ~first_0_r0 & ~_GEN_10;
-  wire         _GEN_60 = _GEN_59 | first_0_r0;
+  wire [511:0] _GEN_53 = _GEN_12 >> sh_prom_i2236_r0s1;
+  wire         _GEN_54 = ~(|tiles_left_sroa_0_0_r0) & _GEN_10;
+  wire         _GEN_55 = _GEN_54 & _GEN_13;
   always_ff @(posedge clk) begin
     if (_GEN_1)
       and_r0s1 <= ~first_0_r0 & _GEN_11;
     if (_GEN_0)
       and_r0s2 <= and_r0s1;
     if (_GEN_1)
-      plan_sroa_56_0_r0s1 <= plan_sroa_56_0_r0;
+      plan_sroa_59_0_r0s1 <= plan_sroa_59_0_r0;
     if (_GEN_0)
-      plan_sroa_56_0_r0s2 <= plan_sroa_56_0_r0s1;
+      plan_sroa_59_0_r0s2 <= plan_sroa_59_0_r0s1;
     if (_GEN_1) begin
       xor_r0s1 <= ~_GEN_2;
       payload_r0s1 <= payload_dout;
-      shr_i_i_i1805_r0s1 <= {503'h0, place_sroa_0_0_r0[3], 8'h0};
+      shr_i_i_i_r0s1 <= {503'h0, place_sroa_0_0_r0[3], 8'h0};
       place_sroa_0_0_r0s1 <= place_sroa_0_0_r0;
     end
     if (_GEN_0)
-      sroa_speculated_3_r0s2 <= _GEN_54[31:0];
+      sroa_speculated_3_r0s2 <= _GEN_52[31:0];
     if (_GEN_1)
-      conv_i983_r0s1 <= plan_sroa_22_0_r0[0] ? 4'h5 : 4'h8;
+      conv_i1059_r0s1 <= plan_sroa_22_0_r0[0] ? 4'h5 : 4'h8;
     if (_GEN_0)
-      conv_i983_r0s2 <= conv_i983_r0s1;
+      conv_i1059_r0s2 <= conv_i1059_r0s1;
     if (_GEN_1)
       and_r0s1__1 <= ~_GEN_13 & ~first_0_r0 & ~_GEN_14;
     if (_GEN_0)
       and_r0s2__1 <= and_r0s1__1;
     if (_GEN_1)
-      shl_i2702_r0s1 <= {_GEN_15, 512'h0};
+      shl_i2738_r0s1 <= {words_left_sroa_0_0_r0 == 11'h1, 512'h0};
     if (_GEN_0)
-      or_i2704_r0s2 <= shl_i2702_r0s1 | {1'h0, _GEN_12};
+      or_i2740_r0s2 <= shl_i2738_r0s1 | {1'h0, _GEN_12};
     if (_GEN_1)
       and_r0s1__2 <= _GEN_13 & ~_GEN_14 & ~first_0_r0 & ~at_lengths_0_r0;
     if (_GEN_0) begin
@@ -7496,198 +7484,202 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
     if (_GEN_0)
       and_r0s2__4 <= and_r0s1__4;
     if (_GEN_1)
-      xor_r0s1__1 <= ~_GEN_16;
+      xor_r0s1__1 <= ~_GEN_15;
     if (_GEN_0) begin
       xor_r0s2 <= xor_r0s1__1;
-      select_r0s2 <= _GEN_17 ? _GEN_12[15:0] : 16'h0;
-      select_r0s2__1 <= ~_GEN_18 ? 16'h0 : _GEN_12[31:16];
-      select_r0s2__2 <= ~_GEN_19 ? 16'h0 : _GEN_12[47:32];
-      select_r0s2__3 <= ~_GEN_20 ? 16'h0 : _GEN_12[63:48];
-      select_r0s2__4 <= ~_GEN_21 ? 16'h0 : _GEN_12[79:64];
-      select_r0s2__5 <= ~_GEN_22 ? 16'h0 : _GEN_12[95:80];
-      select_r0s2__6 <= ~_GEN_23 ? 16'h0 : _GEN_12[111:96];
-      select_r0s2__7 <= ~_GEN_24 ? 16'h0 : _GEN_12[127:112];
-      select_r0s2__8 <= ~_GEN_25 ? 16'h0 : _GEN_12[143:128];
-      select_r0s2__9 <= ~_GEN_26 ? 16'h0 : _GEN_12[159:144];
-      select_r0s2__10 <= ~_GEN_27 ? 16'h0 : _GEN_12[175:160];
-      select_r0s2__11 <= ~_GEN_28 ? 16'h0 : _GEN_12[191:176];
-      select_r0s2__12 <= ~_GEN_29 ? 16'h0 : _GEN_12[207:192];
-      select_r0s2__13 <= ~_GEN_30 ? 16'h0 : _GEN_12[223:208];
-      select_r0s2__14 <= ~_GEN_31 ? 16'h0 : _GEN_12[239:224];
-      select_r0s2__15 <= ~_GEN_32 ? 16'h0 : _GEN_12[255:240];
-      select_r0s2__16 <= ~_GEN_33 ? 16'h0 : _GEN_12[271:256];
-      select_r0s2__17 <= ~_GEN_34 ? 16'h0 : _GEN_12[287:272];
-      select_r0s2__18 <= ~_GEN_35 ? 16'h0 : _GEN_12[303:288];
-      select_r0s2__19 <= ~_GEN_36 ? 16'h0 : _GEN_12[319:304];
-      select_r0s2__20 <= ~_GEN_37 ? 16'h0 : _GEN_12[335:320];
-      select_r0s2__21 <= ~_GEN_38 ? 16'h0 : _GEN_12[351:336];
-      select_r0s2__22 <= ~_GEN_39 ? 16'h0 : _GEN_12[367:352];
-      select_r0s2__23 <= ~_GEN_40 ? 16'h0 : _GEN_12[383:368];
-      select_r0s2__24 <= ~_GEN_41 ? 16'h0 : _GEN_12[399:384];
-      select_r0s2__25 <= ~_GEN_42 ? 16'h0 : _GEN_12[415:400];
-      select_r0s2__26 <= ~_GEN_43 ? 16'h0 : _GEN_12[431:416];
-      select_r0s2__27 <= ~_GEN_44 ? 16'h0 : _GEN_12[447:432];
-      select_r0s2__28 <= ~_GEN_45 ? 16'h0 : _GEN_12[463:448];
-      select_r0s2__29 <= ~_GEN_46 ? 16'h0 : _GEN_12[479:464];
-      select_r0s2__30 <= ~_GEN_47 ? 16'h0 : _GEN_12[495:480];
-      select_r0s2__31 <= ~_GEN_48 ? 16'h0 : _GEN_12[511:496];
+      select_r0s2 <= _GEN_16 ? _GEN_12[15:0] : 16'h0;
+      select_r0s2__1 <= ~_GEN_17 ? 16'h0 : _GEN_12[31:16];
+      select_r0s2__2 <= ~_GEN_18 ? 16'h0 : _GEN_12[47:32];
+      select_r0s2__3 <= ~_GEN_19 ? 16'h0 : _GEN_12[63:48];
+      select_r0s2__4 <= ~_GEN_20 ? 16'h0 : _GEN_12[79:64];
+      select_r0s2__5 <= ~_GEN_21 ? 16'h0 : _GEN_12[95:80];
+      select_r0s2__6 <= ~_GEN_22 ? 16'h0 : _GEN_12[111:96];
+      select_r0s2__7 <= ~_GEN_23 ? 16'h0 : _GEN_12[127:112];
+      select_r0s2__8 <= ~_GEN_24 ? 16'h0 : _GEN_12[143:128];
+      select_r0s2__9 <= ~_GEN_25 ? 16'h0 : _GEN_12[159:144];
+      select_r0s2__10 <= ~_GEN_26 ? 16'h0 : _GEN_12[175:160];
+      select_r0s2__11 <= ~_GEN_27 ? 16'h0 : _GEN_12[191:176];
+      select_r0s2__12 <= ~_GEN_28 ? 16'h0 : _GEN_12[207:192];
+      select_r0s2__13 <= ~_GEN_29 ? 16'h0 : _GEN_12[223:208];
+      select_r0s2__14 <= ~_GEN_30 ? 16'h0 : _GEN_12[239:224];
+      select_r0s2__15 <= ~_GEN_31 ? 16'h0 : _GEN_12[255:240];
+      select_r0s2__16 <= ~_GEN_32 ? 16'h0 : _GEN_12[271:256];
+      select_r0s2__17 <= ~_GEN_33 ? 16'h0 : _GEN_12[287:272];
+      select_r0s2__18 <= ~_GEN_34 ? 16'h0 : _GEN_12[303:288];
+      select_r0s2__19 <= ~_GEN_35 ? 16'h0 : _GEN_12[319:304];
+      select_r0s2__20 <= ~_GEN_36 ? 16'h0 : _GEN_12[335:320];
+      select_r0s2__21 <= ~_GEN_37 ? 16'h0 : _GEN_12[351:336];
+      select_r0s2__22 <= ~_GEN_38 ? 16'h0 : _GEN_12[367:352];
+      select_r0s2__23 <= ~_GEN_39 ? 16'h0 : _GEN_12[383:368];
+      select_r0s2__24 <= ~_GEN_40 ? 16'h0 : _GEN_12[399:384];
+      select_r0s2__25 <= ~_GEN_41 ? 16'h0 : _GEN_12[415:400];
+      select_r0s2__26 <= ~_GEN_42 ? 16'h0 : _GEN_12[431:416];
+      select_r0s2__27 <= ~_GEN_43 ? 16'h0 : _GEN_12[447:432];
+      select_r0s2__28 <= ~_GEN_44 ? 16'h0 : _GEN_12[463:448];
+      select_r0s2__29 <= ~_GEN_45 ? 16'h0 : _GEN_12[479:464];
+      select_r0s2__30 <= ~_GEN_46 ? 16'h0 : _GEN_12[495:480];
+      select_r0s2__31 <= ~_GEN_47 ? 16'h0 : _GEN_12[511:496];
     end
     if (_GEN_1)
-      sh_prom_i2166_r0s1 <= {503'h0, ~_GEN_2, 8'h0};
+      sh_prom_i2236_r0s1 <= {503'h0, ~_GEN_2, 8'h0};
     if (_GEN_0) begin
-      shr_i2167_r0s2 <= _GEN_55[7:0];
-      shr_i2167_r0s2__1 <= _GEN_55[15:8];
-      shr_i2167_r0s2__2 <= _GEN_55[23:16];
-      shr_i2167_r0s2__3 <= _GEN_55[31:24];
-      shr_i2167_r0s2__4 <= _GEN_55[39:32];
-      shr_i2167_r0s2__5 <= _GEN_55[47:40];
-      shr_i2167_r0s2__6 <= _GEN_55[55:48];
-      shr_i2167_r0s2__7 <= _GEN_55[63:56];
-      shr_i2167_r0s2__8 <= _GEN_55[71:64];
-      shr_i2167_r0s2__9 <= _GEN_55[79:72];
-      shr_i2167_r0s2__10 <= _GEN_55[87:80];
-      shr_i2167_r0s2__11 <= _GEN_55[95:88];
-      shr_i2167_r0s2__12 <= _GEN_55[103:96];
-      shr_i2167_r0s2__13 <= _GEN_55[111:104];
-      shr_i2167_r0s2__14 <= _GEN_55[119:112];
-      shr_i2167_r0s2__15 <= _GEN_55[127:120];
-      shr_i2167_r0s2__16 <= _GEN_55[135:128];
-      shr_i2167_r0s2__17 <= _GEN_55[143:136];
-      shr_i2167_r0s2__18 <= _GEN_55[151:144];
-      shr_i2167_r0s2__19 <= _GEN_55[159:152];
-      shr_i2167_r0s2__20 <= _GEN_55[167:160];
-      shr_i2167_r0s2__21 <= _GEN_55[175:168];
-      shr_i2167_r0s2__22 <= _GEN_55[183:176];
-      shr_i2167_r0s2__23 <= _GEN_55[191:184];
-      shr_i2167_r0s2__24 <= _GEN_55[199:192];
-      shr_i2167_r0s2__25 <= _GEN_55[207:200];
-      shr_i2167_r0s2__26 <= _GEN_55[215:208];
-      shr_i2167_r0s2__27 <= _GEN_55[223:216];
-      shr_i2167_r0s2__28 <= _GEN_55[231:224];
-      shr_i2167_r0s2__29 <= _GEN_55[239:232];
-      shr_i2167_r0s2__30 <= _GEN_55[247:240];
-      shr_i2167_r0s2__31 <= _GEN_55[255:248];
+      shr_i2237_r0s2 <= _GEN_53[7:0];
+      shr_i2237_r0s2__1 <= _GEN_53[15:8];
+      shr_i2237_r0s2__2 <= _GEN_53[23:16];
+      shr_i2237_r0s2__3 <= _GEN_53[31:24];
+      shr_i2237_r0s2__4 <= _GEN_53[39:32];
+      shr_i2237_r0s2__5 <= _GEN_53[47:40];
+      shr_i2237_r0s2__6 <= _GEN_53[55:48];
+      shr_i2237_r0s2__7 <= _GEN_53[63:56];
+      shr_i2237_r0s2__8 <= _GEN_53[71:64];
+      shr_i2237_r0s2__9 <= _GEN_53[79:72];
+      shr_i2237_r0s2__10 <= _GEN_53[87:80];
+      shr_i2237_r0s2__11 <= _GEN_53[95:88];
+      shr_i2237_r0s2__12 <= _GEN_53[103:96];
+      shr_i2237_r0s2__13 <= _GEN_53[111:104];
+      shr_i2237_r0s2__14 <= _GEN_53[119:112];
+      shr_i2237_r0s2__15 <= _GEN_53[127:120];
+      shr_i2237_r0s2__16 <= _GEN_53[135:128];
+      shr_i2237_r0s2__17 <= _GEN_53[143:136];
+      shr_i2237_r0s2__18 <= _GEN_53[151:144];
+      shr_i2237_r0s2__19 <= _GEN_53[159:152];
+      shr_i2237_r0s2__20 <= _GEN_53[167:160];
+      shr_i2237_r0s2__21 <= _GEN_53[175:168];
+      shr_i2237_r0s2__22 <= _GEN_53[183:176];
+      shr_i2237_r0s2__23 <= _GEN_53[191:184];
+      shr_i2237_r0s2__24 <= _GEN_53[199:192];
+      shr_i2237_r0s2__25 <= _GEN_53[207:200];
+      shr_i2237_r0s2__26 <= _GEN_53[215:208];
+      shr_i2237_r0s2__27 <= _GEN_53[223:216];
+      shr_i2237_r0s2__28 <= _GEN_53[231:224];
+      shr_i2237_r0s2__29 <= _GEN_53[239:232];
+      shr_i2237_r0s2__30 <= _GEN_53[247:240];
+      shr_i2237_r0s2__31 <= _GEN_53[255:248];
     end
     if (_GEN_1)
       xor_r0s1__2 <= ~_GEN_11;
     if (_GEN_0)
       xor_r0s2__1 <= xor_r0s1__2;
     if (_GEN_1)
-      cmp_i1021_r0s1 <= _GEN_16;
+      cmp_i1097_r0s1 <= _GEN_15;
     if (_GEN_0)
-      cmp_i1021_r0s2 <= cmp_i1021_r0s1;
+      cmp_i1097_r0s2 <= cmp_i1097_r0s1;
     if (_GEN_1) begin
-      cmp_i2528_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
-      cmp_i2528_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
-      cmp_i2528_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
-      cmp_i2528_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
-      cmp_i2528_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
-      cmp_i2528_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
-      cmp_i2528_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
-      cmp_i2528_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
+      cmp_i2564_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
+      cmp_i2564_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
+      cmp_i2564_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
+      cmp_i2564_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
+      cmp_i2564_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
+      cmp_i2564_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
+      cmp_i2564_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
+      cmp_i2564_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
     end
     if (_GEN_0)
       and_r0s2__5 <=
-        (_GEN_17 ? _GEN_18 | cmp_i2528_1_r0s1 : cmp_i2528_r0s1)
-        & (_GEN_19 | cmp_i2528_2_r0s1) & (_GEN_20 | cmp_i2528_3_r0s1)
-        & (_GEN_21 | cmp_i2528_4_r0s1) & (_GEN_22 | cmp_i2528_5_r0s1)
-        & (_GEN_23 | cmp_i2528_6_r0s1) & (_GEN_24 | cmp_i2528_7_r0s1);
+        (_GEN_16 ? _GEN_17 | cmp_i2564_1_r0s1 : cmp_i2564_r0s1)
+        & (_GEN_18 | cmp_i2564_2_r0s1) & (_GEN_19 | cmp_i2564_3_r0s1)
+        & (_GEN_20 | cmp_i2564_4_r0s1) & (_GEN_21 | cmp_i2564_5_r0s1)
+        & (_GEN_22 | cmp_i2564_6_r0s1) & (_GEN_23 | cmp_i2564_7_r0s1);
     if (_GEN_1) begin
-      cmp_i2528_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
-      cmp_i2528_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
-      cmp_i2528_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
-      cmp_i2528_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
-      cmp_i2528_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
-      cmp_i2528_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
-      cmp_i2528_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
-      cmp_i2528_15_r0s1 <= groups_left_sroa_0_0_r0 < 9'h10;
+      cmp_i2564_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
+      cmp_i2564_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
+      cmp_i2564_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
+      cmp_i2564_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
+      cmp_i2564_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
+      cmp_i2564_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
+      cmp_i2564_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
+      cmp_i2564_15_r0s1 <= groups_left_sroa_0_0_r0 < 9'h10;
     end
     if (_GEN_0)
       and_r0s2__6 <=
-        (_GEN_25 | cmp_i2528_8_r0s1) & (_GEN_26 | cmp_i2528_9_r0s1)
-        & (_GEN_27 | cmp_i2528_10_r0s1) & (_GEN_28 | cmp_i2528_11_r0s1)
-        & (_GEN_29 | cmp_i2528_12_r0s1) & (_GEN_30 | cmp_i2528_13_r0s1)
-        & (_GEN_31 | cmp_i2528_14_r0s1) & (_GEN_32 | cmp_i2528_15_r0s1);
+        (_GEN_24 | cmp_i2564_8_r0s1) & (_GEN_25 | cmp_i2564_9_r0s1)
+        & (_GEN_26 | cmp_i2564_10_r0s1) & (_GEN_27 | cmp_i2564_11_r0s1)
+        & (_GEN_28 | cmp_i2564_12_r0s1) & (_GEN_29 | cmp_i2564_13_r0s1)
+        & (_GEN_30 | cmp_i2564_14_r0s1) & (_GEN_31 | cmp_i2564_15_r0s1);
     if (_GEN_1) begin
-      cmp_i2528_16_r0s1 <= groups_left_sroa_0_0_r0 < 9'h11;
-      cmp_i2528_17_r0s1 <= groups_left_sroa_0_0_r0 < 9'h12;
-      cmp_i2528_18_r0s1 <= groups_left_sroa_0_0_r0 < 9'h13;
-      cmp_i2528_19_r0s1 <= groups_left_sroa_0_0_r0 < 9'h14;
-      cmp_i2528_20_r0s1 <= groups_left_sroa_0_0_r0 < 9'h15;
-      cmp_i2528_21_r0s1 <= groups_left_sroa_0_0_r0 < 9'h16;
-      cmp_i2528_22_r0s1 <= groups_left_sroa_0_0_r0 < 9'h17;
-      cmp_i2528_23_r0s1 <= groups_left_sroa_0_0_r0 < 9'h18;
-      cmp_i2528_24_r0s1 <= groups_left_sroa_0_0_r0 < 9'h19;
-      cmp_i2528_25_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1A;
-      cmp_i2528_26_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1B;
-      cmp_i2528_27_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1C;
-      cmp_i2528_28_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1D;
-      cmp_i2528_29_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1E;
-      cmp_i2528_30_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1F;
-      cmp_i2528_31_r0s1 <= groups_left_sroa_0_0_r0 < 9'h20;
+      cmp_i2564_16_r0s1 <= groups_left_sroa_0_0_r0 < 9'h11;
+      cmp_i2564_17_r0s1 <= groups_left_sroa_0_0_r0 < 9'h12;
+      cmp_i2564_18_r0s1 <= groups_left_sroa_0_0_r0 < 9'h13;
+      cmp_i2564_19_r0s1 <= groups_left_sroa_0_0_r0 < 9'h14;
+      cmp_i2564_20_r0s1 <= groups_left_sroa_0_0_r0 < 9'h15;
+      cmp_i2564_21_r0s1 <= groups_left_sroa_0_0_r0 < 9'h16;
+      cmp_i2564_22_r0s1 <= groups_left_sroa_0_0_r0 < 9'h17;
+      cmp_i2564_23_r0s1 <= groups_left_sroa_0_0_r0 < 9'h18;
+      cmp_i2564_24_r0s1 <= groups_left_sroa_0_0_r0 < 9'h19;
+      cmp_i2564_25_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1A;
+      cmp_i2564_26_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1B;
+      cmp_i2564_27_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1C;
+      cmp_i2564_28_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1D;
+      cmp_i2564_29_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1E;
+      cmp_i2564_30_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1F;
+      cmp_i2564_31_r0s1 <= groups_left_sroa_0_0_r0 < 9'h20;
     end
     if (_GEN_0)
       and_r0s2__7 <=
-        (_GEN_33 | cmp_i2528_16_r0s1) & (_GEN_34 | cmp_i2528_17_r0s1)
-        & (_GEN_35 | cmp_i2528_18_r0s1) & (_GEN_36 | cmp_i2528_19_r0s1)
-        & (_GEN_37 | cmp_i2528_20_r0s1) & (_GEN_38 | cmp_i2528_21_r0s1)
-        & (_GEN_39 | cmp_i2528_22_r0s1) & (_GEN_40 | cmp_i2528_23_r0s1)
-        & (_GEN_41 | cmp_i2528_24_r0s1) & (_GEN_42 | cmp_i2528_25_r0s1)
-        & (_GEN_43 | cmp_i2528_26_r0s1) & (_GEN_44 | cmp_i2528_27_r0s1)
-        & (_GEN_45 | cmp_i2528_28_r0s1) & (_GEN_46 | cmp_i2528_29_r0s1)
-        & (_GEN_47 | cmp_i2528_30_r0s1) & (_GEN_48 | cmp_i2528_31_r0s1);
-    if (_GEN_53) begin
-      lanes_left_sroa_0_0_r0 <=
-        _GEN_52
-          ? 11'h0
-          : _GEN_57 | first_0_r0
-              ? (_GEN_57 ? lanes_left_sroa_0_0_r0 - 11'h1 : plans_dout[82:72])
-              : lanes_left_sroa_0_0_r0;
+        (_GEN_32 | cmp_i2564_16_r0s1) & (_GEN_33 | cmp_i2564_17_r0s1)
+        & (_GEN_34 | cmp_i2564_18_r0s1) & (_GEN_35 | cmp_i2564_19_r0s1)
+        & (_GEN_36 | cmp_i2564_20_r0s1) & (_GEN_37 | cmp_i2564_21_r0s1)
+        & (_GEN_38 | cmp_i2564_22_r0s1) & (_GEN_39 | cmp_i2564_23_r0s1)
+        & (_GEN_40 | cmp_i2564_24_r0s1) & (_GEN_41 | cmp_i2564_25_r0s1)
+        & (_GEN_42 | cmp_i2564_26_r0s1) & (_GEN_43 | cmp_i2564_27_r0s1)
+        & (_GEN_44 | cmp_i2564_28_r0s1) & (_GEN_45 | cmp_i2564_29_r0s1)
+        & (_GEN_46 | cmp_i2564_30_r0s1) & (_GEN_47 | cmp_i2564_31_r0s1);
+    if (_GEN_51) begin
+      steps_left_sroa_0_0_r0 <= _GEN_50 ? 11'h0 : _GEN_48;
       words_left_sroa_0_0_r0 <=
-        _GEN_52
+        _GEN_50
           ? 11'h0
-          : _GEN_58 | _GEN_57
-              ? (_GEN_58 ? words_left_sroa_0_0_r0 - 11'h1 : 11'h0)
-              : first_0_r0 ? plans_dout[70:60] : words_left_sroa_0_0_r0;
+          : ~first_0_r0
+              ? (_GEN_55 | _GEN_54 & ~_GEN_13
+                   ? (_GEN_55 ? 11'h0 : words_left_sroa_0_0_r0 - 11'h1)
+                   : words_left_sroa_0_0_r0)
+              : plans_dout[70:60];
       groups_left_sroa_0_0_r0 <=
-        _GEN_52 ? 9'h0 : first_0_r0 ? plans_dout[44:36] : groups_left_sroa_0_0_r0 - 9'h20;
+        _GEN_50
+          ? 9'h0
+          : ~first_0_r0 ? groups_left_sroa_0_0_r0 - 9'h20 : plans_dout[44:36];
       tiles_left_sroa_0_0_r0 <=
-        _GEN_52
+        _GEN_50
           ? 4'h0
-          : _GEN_59 | ~first_0_r0 & _GEN_10 & (|tiles_left_sroa_0_0_r0)
-              ? (_GEN_59 ? tiles_left_sroa_0_0_r0 : tiles_left_sroa_0_0_r0 - 4'h1)
-              : first_0_r0 & _GEN_6 ? plans_dout[48:45] : 4'h0;
+          : ~first_0_r0
+              ? (~_GEN_10 | (|tiles_left_sroa_0_0_r0) & _GEN_10
+                   ? (~_GEN_10 ? tiles_left_sroa_0_0_r0 : tiles_left_sroa_0_0_r0 - 4'h1)
+                   : 4'h0)
+              : _GEN_6 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_51 | ~_GEN_60
+        _GEN_50
           ? 4'h0
-          : _GEN_59 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
-      plan_sroa_56_0_r0 <=
-        started & ~_GEN_51 & (first_0_r0 ? plans_dout[71] : plan_sroa_56_0_r0);
+          : ~first_0_r0
+              ? (~_GEN_10 ? rows_left_sroa_0_0_r0 - 4'h1 : 4'h0)
+              : plans_dout[48:45];
+      plan_sroa_59_0_r0 <=
+        started & ~_GEN_49 & (~first_0_r0 ? plan_sroa_59_0_r0 : plans_dout[82]);
       plan_sroa_22_0_r0 <=
-        _GEN_52 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_22_0_r0;
+        _GEN_50 ? 8'h0 : ~first_0_r0 ? plan_sroa_22_0_r0 : plans_dout[17:10];
       plan_sroa_6_0_r0 <=
-        _GEN_52 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_6_0_r0;
+        _GEN_50 ? 8'h0 : ~first_0_r0 ? plan_sroa_6_0_r0 : plans_dout[11:4];
       place_sroa_0_0_r0 <=
-        _GEN_52
+        ~started | _GEN_49 | first_0_r0
           ? 8'h0
-          : _GEN_60
-              ? {4'h0, _GEN_59 & _GEN_16 ? place_sroa_0_0_r0[3:0] ^ 4'h8 : 4'h0}
-              : ~_GEN_16 | tiles_left_sroa_0_0_r0[3:1] == 3'h0
+          : ~_GEN_10
+              ? {4'h0, ~_GEN_15 ? 4'h0 : place_sroa_0_0_r0[3:0] ^ 4'h8}
+              : ~_GEN_15 | tiles_left_sroa_0_0_r0[3:1] == 3'h0
                   ? 8'h0
                   : place_sroa_0_0_r0 + 8'h1;
     end
     if (_GEN_1) begin
-      loadedv187_r0s1 <= _GEN_51;
-      first_0_r0s1 <= first_0_r0;
+      cmp_i1608_r0s1 <= _GEN_49;
+      xor_r0s1__3 <= ~first_0_r0;
     end
     if (~started | _GEN_0)
       kept_sroa_0_0_r0 <=
-        ~started | loadedv187_r0s1
+        ~started | cmp_i1608_r0s1
           ? 512'h0
-          : first_0_r0s1 | xor_r0s1 ? kept_sroa_0_0_r0 : payload_r0s1;
-    if (_GEN_53) begin
-      first_0_r0 <= _GEN_52;
-      at_lengths_0_r0 <= started & ~_GEN_51 & (first_0_r0 | ~_GEN_50 & at_lengths_0_r0);
+          : ~xor_r0s1__3 | xor_r0s1 ? kept_sroa_0_0_r0 : payload_r0s1;
+    if (_GEN_51) begin
+      first_0_r0 <= _GEN_50;
+      at_lengths_0_r0 <=
+        started & ~_GEN_49 & (first_0_r0 | (_GEN_14 | ~_GEN_13) & at_lengths_0_r0);
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -7716,7 +7708,7 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
   assign decode_plans_waits = _GEN_5 & ~decode_plans_full_n;
   assign rows_write = _GEN & and_r0s2__4;
   assign rows_din =
-    {xor_r0s2__1 ? cmp_i1021_r0s2 | and_r0s2__5 & and_r0s2__6 & and_r0s2__7 : _GEN_8,
+    {xor_r0s2__1 ? cmp_i1097_r0s2 | and_r0s2__5 & and_r0s2__6 & and_r0s2__7 : _GEN_8,
      xor_r0s2__1 ? 32'h0 : _GEN_9,
      xor_r0s2
        ? {select_r0s2__31,
@@ -7752,82 +7744,82 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
           select_r0s2__1,
           select_r0s2}
        : {8'h0,
-          shr_i2167_r0s2__31,
+          shr_i2237_r0s2__31,
           8'h0,
-          shr_i2167_r0s2__30,
+          shr_i2237_r0s2__30,
           8'h0,
-          shr_i2167_r0s2__29,
+          shr_i2237_r0s2__29,
           8'h0,
-          shr_i2167_r0s2__28,
+          shr_i2237_r0s2__28,
           8'h0,
-          shr_i2167_r0s2__27,
+          shr_i2237_r0s2__27,
           8'h0,
-          shr_i2167_r0s2__26,
+          shr_i2237_r0s2__26,
           8'h0,
-          shr_i2167_r0s2__25,
+          shr_i2237_r0s2__25,
           8'h0,
-          shr_i2167_r0s2__24,
+          shr_i2237_r0s2__24,
           8'h0,
-          shr_i2167_r0s2__23,
+          shr_i2237_r0s2__23,
           8'h0,
-          shr_i2167_r0s2__22,
+          shr_i2237_r0s2__22,
           8'h0,
-          shr_i2167_r0s2__21,
+          shr_i2237_r0s2__21,
           8'h0,
-          shr_i2167_r0s2__20,
+          shr_i2237_r0s2__20,
           8'h0,
-          shr_i2167_r0s2__19,
+          shr_i2237_r0s2__19,
           8'h0,
-          shr_i2167_r0s2__18,
+          shr_i2237_r0s2__18,
           8'h0,
-          shr_i2167_r0s2__17,
+          shr_i2237_r0s2__17,
           8'h0,
-          shr_i2167_r0s2__16,
+          shr_i2237_r0s2__16,
           8'h0,
-          shr_i2167_r0s2__15,
+          shr_i2237_r0s2__15,
           8'h0,
-          shr_i2167_r0s2__14,
+          shr_i2237_r0s2__14,
           8'h0,
-          shr_i2167_r0s2__13,
+          shr_i2237_r0s2__13,
           8'h0,
-          shr_i2167_r0s2__12,
+          shr_i2237_r0s2__12,
           8'h0,
-          shr_i2167_r0s2__11,
+          shr_i2237_r0s2__11,
           8'h0,
-          shr_i2167_r0s2__10,
+          shr_i2237_r0s2__10,
           8'h0,
-          shr_i2167_r0s2__9,
+          shr_i2237_r0s2__9,
           8'h0,
-          shr_i2167_r0s2__8,
+          shr_i2237_r0s2__8,
           8'h0,
-          shr_i2167_r0s2__7,
+          shr_i2237_r0s2__7,
           8'h0,
-          shr_i2167_r0s2__6,
+          shr_i2237_r0s2__6,
           8'h0,
-          shr_i2167_r0s2__5,
+          shr_i2237_r0s2__5,
           8'h0,
-          shr_i2167_r0s2__4,
+          shr_i2237_r0s2__4,
           8'h0,
-          shr_i2167_r0s2__3,
+          shr_i2237_r0s2__3,
           8'h0,
-          shr_i2167_r0s2__2,
+          shr_i2237_r0s2__2,
           8'h0,
-          shr_i2167_r0s2__1,
+          shr_i2237_r0s2__1,
           8'h0,
-          shr_i2167_r0s2}};
+          shr_i2237_r0s2}};
   assign rows_waits = valid0_2 & and_r0s2__4 & ~rows_full_n;
   assign tiles_write = _GEN & and_r0s2;
   assign tiles_din = _GEN_9;
   assign tiles_waits = valid0_2 & and_r0s2 & ~tiles_full_n;
   assign words_write = _GEN & and_r0s2__1;
-  assign words_din = or_i2704_r0s2;
+  assign words_din = or_i2740_r0s2;
   assign words_waits = valid0_2 & and_r0s2__1 & ~words_full_n;
   assign lanes_write = _GEN_4;
-  assign lanes_din = plans_dout[81:72];
+  assign lanes_din = plans_dout[92:83];
   assign lanes_waits = _GEN_5 & ~lanes_full_n;
   assign lanes1_write = _GEN_4;
   assign lanes1_din =
-    {_GEN_6, plans_dout[85:83], ~(plans_dout[71]) ? 10'h0 : plans_dout[35:26]};
+    {_GEN_6, plans_dout[96:94], ~(plans_dout[82]) ? 10'h0 : plans_dout[35:26]};
   assign lanes1_waits = _GEN_5 & ~lanes1_full_n;
   assign lanes3_write = _GEN & and_r0s2__3;
   assign lanes3_din = beat_sroa_0_0_r0s2;
@@ -7838,24 +7830,24 @@ module kv_decompress_sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_s
 endmodule
 
 module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
-  input         clk,
-                rst,
-  input  [93:0] plans_dout,
-  input         plans_empty_n,
-  input  [31:0] tiles_in_dout,
-  input         tiles_in_empty_n,
-                takings_full_n,
-                masks_full_n,
-  output        plans_read,
-                plans_waits,
-                tiles_in_read,
-                tiles_in_waits,
-                takings_write,
-  output [6:0]  takings_din,
-  output        takings_waits,
-                masks_write,
-  output [31:0] masks_din,
-  output        masks_waits
+  input          clk,
+                 rst,
+  input  [104:0] plans_dout,
+  input          plans_empty_n,
+  input  [31:0]  tiles_in_dout,
+  input          tiles_in_empty_n,
+                 takings_full_n,
+                 masks_full_n,
+  output         plans_read,
+                 plans_waits,
+                 tiles_in_read,
+                 tiles_in_waits,
+                 takings_write,
+  output [6:0]   takings_din,
+  output         takings_waits,
+                 masks_write,
+  output [31:0]  masks_din,
+  output         masks_waits
 );
 
   reg         started;
@@ -7888,24 +7880,20 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
   reg         and_r0s2;
   reg         and_r0s3;
   wire        _GEN_5 = _GEN & and_r0s3;
-  reg  [7:0]  shl_i1434_r0s1;
-  reg  [7:0]  shl_i1434_r0s2;
-  reg  [7:0]  shl_i1434_r0s3;
-  reg         plan_sroa_39_0_r0s1;
-  reg         plan_sroa_39_0_r0s2;
-  reg         cmp_i509_r0s1;
-  reg         cmp_i509_r0s2;
-  reg         or_r0s1;
-  reg         or_r0s1__1;
-  reg  [7:0]  select_r0s1;
-  reg  [7:0]  select_r0s1__1;
-  reg  [7:0]  storedv_i376_r0s1;
+  reg  [7:0]  shl_i1494_r0s1;
+  reg  [7:0]  shl_i1494_r0s2;
+  reg  [7:0]  shl_i1494_r0s3;
+  reg         plan_sroa_42_0_r0s1;
+  reg         plan_sroa_42_0_r0s2;
+  reg         cmp_i530_r0s1;
+  reg         cmp_i530_r0s2;
+  reg  [4:0]  ref_tmp56_sroa_0_0_r0s1;
   reg  [4:0]  ref_tmp56_sroa_0_0_r0s2;
-  reg  [4:0]  add_i1145_r0s3;
+  reg  [4:0]  add_i1204_r0s3;
   reg         and_r0s1__3;
   reg         and_r0s2__1;
   reg         and_r0s3__1;
-  reg  [31:0] tile_sroa_0_014_r0s3;
+  reg  [31:0] tile_sroa_0_016_r0s3;
   reg         and_r0s1__4;
   reg         and_r0s2__2;
   reg         and_r0s3__2;
@@ -7917,19 +7905,19 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
   reg  [7:0]  at_sroa_16_0_r0;
   reg  [6:0]  at_sroa_21_0_r0;
   reg         and11_r0s1;
-  reg         or_r0s1__2;
+  reg         or_r0s1;
   reg         and_r0s1__5;
-  reg  [7:0]  add_i1646_r0s1;
+  reg  [7:0]  add_i1706_r0s1;
   reg  [9:0]  left_sroa_0_0_r0;
-  reg         plan_sroa_39_0_r0;
+  reg         plan_sroa_42_0_r0;
+  reg  [7:0]  plan_sroa_31_0_r0;
   reg  [7:0]  plan_sroa_29_0_r0;
   reg  [7:0]  plan_sroa_27_0_r0;
-  reg  [7:0]  plan_sroa_25_0_r0;
-  reg  [7:0]  plan_sroa_22_0_r0;
+  reg  [7:0]  plan_sroa_24_0_r0;
   reg  [3:0]  plan_sroa_4_0_r0;
   reg         and11_r0s2;
   reg         and11_r0s3;
-  reg         or_r0s1__3;
+  reg         or_r0s1__1;
   reg         or_r0s2;
   reg         or_r0s3;
   reg         and_r0s2__3;
@@ -7939,9 +7927,9 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
   wire        _GEN_7 = ~first_0_r0 & _GEN_3;
   wire        _GEN_8 = plan_sroa_4_0_r0[2:0] == 3'h1;
   wire        _GEN_9 = left_sroa_0_0_r0 == 10'h1;
-  wire [31:0] _GEN_10 = cmp_i509_r0s2 ? _tiles_0_rd : 32'h0;
+  wire [31:0] _GEN_10 = cmp_i530_r0s2 ? _tiles_0_rd : 32'h0;
   wire        _GEN_11 = plans_dout[35:26] == 10'h0;
-  wire        _GEN_12 = (|(plans_dout[6:5])) & plans_dout[71] | _GEN_11;
+  wire        _GEN_12 = (|(plans_dout[6:5])) & plans_dout[82] | _GEN_11;
   wire        _GEN_13 = first_0_r0 & _GEN_12;
   wire        _GEN_14 = _GEN_4 | first_0_r0 & ~_GEN_12;
   wire        _GEN_15 = _GEN_4 | _GEN_7;
@@ -7950,21 +7938,20 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
   wire        _GEN_18 =
     (_GEN_14 ? (_GEN_4 ? left_sroa_0_0_r0 == 10'h0 : _GEN_11) : _GEN_13 | _GEN_9)
     & (_GEN_15 ? ~_GEN_4 | _GEN_16 == 4'h0 : ~_GEN_17 | plans_dout[48:45] == 4'h0);
-  wire        _GEN_19 = (plan_sroa_29_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire        _GEN_19 = (plan_sroa_31_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
   wire        _GEN_20 = ~started | _GEN_2;
   wire        _GEN_21 = _GEN_7 & _GEN_19;
   wire        _GEN_22 = ~first_0_r0 & ~_GEN_19 | _GEN_4 | _GEN_21;
   wire        _GEN_23 =
-    at_sroa_21_0_r0 == 7'h3F | (plan_sroa_25_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
+    at_sroa_21_0_r0 == 7'h3F | (plan_sroa_27_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
   wire        _GEN_24 = ~started | _GEN_18;
   wire [4:0]  _GEN_25 = {2'h0, plan_sroa_4_0_r0[2:0]} - 5'h2;
-  wire        _GEN_26 = _GEN_25 < 5'h3;
-  wire        _GEN_27 = ~_GEN_6 & ~plan_sroa_39_0_r0 & ~_GEN_8;
+  wire        _GEN_26 = _GEN_25 < 5'h5;
+  wire        _GEN_27 = ~_GEN_6 & ~plan_sroa_42_0_r0 & ~_GEN_8;
   wire        _GEN_28 = ~_GEN_8 & _GEN_6;
-  wire        _GEN_29 = _GEN_28 | ~_GEN_6 & plan_sroa_39_0_r0 & ~_GEN_8;
+  wire        _GEN_29 = _GEN_28 | ~_GEN_6 & plan_sroa_42_0_r0 & ~_GEN_8;
   wire        _GEN_30 = ~_GEN_26 & _GEN_27;
-  wire [23:0] _GEN_31 = 24'h30408 >> {16'h0, _GEN_25, 3'h0};
-  wire        _GEN_32 = ~started | _GEN_18 | ~_GEN_22;
+  wire        _GEN_31 = ~started | _GEN_18 | ~_GEN_22;
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
       and_r0s1 <= _GEN_4;
@@ -7979,41 +7966,43 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
     if (_GEN_0)
       and_r0s3 <= and_r0s2;
     if (_GEN_2)
-      shl_i1434_r0s1 <= {2'h0, _GEN_9, 5'h0};
+      shl_i1494_r0s1 <= {2'h0, _GEN_9, 5'h0};
     if (_GEN_1)
-      shl_i1434_r0s2 <= shl_i1434_r0s1;
+      shl_i1494_r0s2 <= shl_i1494_r0s1;
     if (_GEN_0)
-      shl_i1434_r0s3 <= shl_i1434_r0s2;
+      shl_i1494_r0s3 <= shl_i1494_r0s2;
     if (_GEN_2)
-      plan_sroa_39_0_r0s1 <= plan_sroa_39_0_r0;
+      plan_sroa_42_0_r0s1 <= plan_sroa_42_0_r0;
     if (_GEN_1)
-      plan_sroa_39_0_r0s2 <= plan_sroa_39_0_r0s1;
+      plan_sroa_42_0_r0s2 <= plan_sroa_42_0_r0s1;
     if (_GEN_2)
-      cmp_i509_r0s1 <= _GEN_8;
+      cmp_i530_r0s1 <= _GEN_8;
     if (_GEN_1)
-      cmp_i509_r0s2 <= cmp_i509_r0s1;
-    if (_GEN_2) begin
-      or_r0s1 <= _GEN_26 & _GEN_27 | _GEN_29 | _GEN_30;
-      or_r0s1__1 <= _GEN_29;
-      select_r0s1 <= {3'h0, _GEN_28, 4'h0};
-      select_r0s1__1 <= _GEN_30 ? 8'h2 : _GEN_31[7:0];
-      storedv_i376_r0s1 <= plan_sroa_22_0_r0[0] ? 8'hB : 8'h8;
-    end
+      cmp_i530_r0s2 <= cmp_i530_r0s1;
+    if (_GEN_2)
+      ref_tmp56_sroa_0_0_r0s1 <=
+        _GEN_26 & _GEN_27 | _GEN_29 | _GEN_30
+          ? (_GEN_29
+               ? {_GEN_28, 4'h0}
+               : {1'h0,
+                  _GEN_30
+                    ? 4'h2
+                    : _GEN_25[2]
+                        ? 4'h8
+                        : _GEN_25[1] ? {3'h1, ~(_GEN_25[0])} : _GEN_25[0] ? 4'h4 : 4'h8})
+          : plan_sroa_24_0_r0[0] ? 5'hB : 5'h8;
     if (_GEN_1)
-      ref_tmp56_sroa_0_0_r0s2 <=
-        or_r0s1
-          ? (or_r0s1__1 ? select_r0s1[4:0] : select_r0s1__1[4:0])
-          : storedv_i376_r0s1[4:0];
+      ref_tmp56_sroa_0_0_r0s2 <= ref_tmp56_sroa_0_0_r0s1;
     if (_GEN_0)
-      add_i1145_r0s3 <=
-        {1'h0, plan_sroa_39_0_r0s2 ? 4'h0 : _GEN_10[3:0]} + ref_tmp56_sroa_0_0_r0s2;
+      add_i1204_r0s3 <=
+        {1'h0, plan_sroa_42_0_r0s2 ? 4'h0 : _GEN_10[3:0]} + ref_tmp56_sroa_0_0_r0s2;
     if (_GEN_2)
-      and_r0s1__3 <= _GEN_3 & plan_sroa_39_0_r0 & ~first_0_r0;
+      and_r0s1__3 <= _GEN_3 & plan_sroa_42_0_r0 & ~first_0_r0;
     if (_GEN_1)
       and_r0s2__1 <= and_r0s1__3;
     if (_GEN_0) begin
       and_r0s3__1 <= and_r0s2__1;
-      tile_sroa_0_014_r0s3 <= _GEN_10;
+      tile_sroa_0_016_r0s3 <= _GEN_10;
     end
     if (_GEN_2)
       and_r0s1__4 <= _GEN_13;
@@ -8027,23 +8016,23 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
           ? 8'h0
           : _GEN_4 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_16_0_r0 <=
-        _GEN_32 ? 8'h0 : _GEN_21 ? at_sroa_16_0_r0 + 8'h1 : at_sroa_16_0_r0;
+        _GEN_31 ? 8'h0 : _GEN_21 ? at_sroa_16_0_r0 + 8'h1 : at_sroa_16_0_r0;
       at_sroa_21_0_r0 <=
-        _GEN_32
+        _GEN_31
           ? 7'h0
           : _GEN_21 ? (_GEN_23 ? 7'h0 : at_sroa_21_0_r0 + 7'h1) : at_sroa_21_0_r0;
     end
     if (_GEN_2) begin
       and11_r0s1 <= _GEN_18;
-      or_r0s1__2 <= _GEN_22;
+      or_r0s1 <= _GEN_22;
       and_r0s1__5 <= _GEN_21;
-      add_i1646_r0s1 <= _GEN_23 ? plan_sroa_27_0_r0 : 8'h0;
+      add_i1706_r0s1 <= _GEN_23 ? plan_sroa_29_0_r0 : 8'h0;
     end
     if (~started | _GEN_1)
       at_sroa_32_0_r0 <=
-        ~started | and11_r0s1 | ~or_r0s1__2
+        ~started | and11_r0s1 | ~or_r0s1
           ? 8'h0
-          : and_r0s1__5 ? at_sroa_32_0_r0 + add_i1646_r0s1 : at_sroa_32_0_r0;
+          : and_r0s1__5 ? at_sroa_32_0_r0 + add_i1706_r0s1 : at_sroa_32_0_r0;
     if (_GEN_20) begin
       left_sroa_0_0_r0 <=
         _GEN_24
@@ -8051,16 +8040,16 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
           : _GEN_14
               ? (_GEN_4 ? left_sroa_0_0_r0 : plans_dout[35:26])
               : _GEN_13 ? 10'h0 : left_sroa_0_0_r0 - 10'h1;
-      plan_sroa_39_0_r0 <=
-        started & ~_GEN_18 & (first_0_r0 ? plans_dout[71] : plan_sroa_39_0_r0);
+      plan_sroa_42_0_r0 <=
+        started & ~_GEN_18 & (first_0_r0 ? plans_dout[82] : plan_sroa_42_0_r0);
+      plan_sroa_31_0_r0 <=
+        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_31_0_r0;
       plan_sroa_29_0_r0 <=
-        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_29_0_r0;
+        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_29_0_r0;
       plan_sroa_27_0_r0 <=
-        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_27_0_r0;
-      plan_sroa_25_0_r0 <=
-        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_25_0_r0;
-      plan_sroa_22_0_r0 <=
-        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_22_0_r0;
+        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_27_0_r0;
+      plan_sroa_24_0_r0 <=
+        _GEN_24 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_24_0_r0;
       plan_sroa_4_0_r0 <=
         _GEN_24 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
       tiles_left_sroa_0_0_r0 <=
@@ -8073,9 +8062,9 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
     if (_GEN_0)
       and11_r0s3 <= and11_r0s2;
     if (_GEN_2)
-      or_r0s1__3 <= _GEN_15;
+      or_r0s1__1 <= _GEN_15;
     if (_GEN_1)
-      or_r0s2 <= or_r0s1__3;
+      or_r0s2 <= or_r0s1__1;
     if (_GEN_0)
       or_r0s3 <= or_r0s2;
     if (_GEN_1)
@@ -8086,7 +8075,7 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
       count_sroa_0_0_r0 <=
         ~started | and11_r0s3 | ~or_r0s3
           ? 4'h0
-          : and_r0s3__3 ? count_sroa_0_0_r0 : count_sroa_0_0_r0 - add_i1145_r0s3[3:0];
+          : and_r0s3__3 ? count_sroa_0_0_r0 : count_sroa_0_0_r0 - add_i1204_r0s3[3:0];
     if (_GEN_20) begin
       index_sroa_0_0_r0 <=
         ~started | _GEN_18 | ~_GEN_15
@@ -8134,12 +8123,12 @@ module kv_decompress_find_words_speckv_Design_hls_stream_ap_uint_32_0(
   assign takings_write = _GEN_5 | _GEN & and_r0s3__2;
   assign takings_din =
     _GEN_5
-      ? shl_i1434_r0s3[6:0]
-        | {2'h0, {1'h0, count_sroa_0_0_r0} < add_i1145_r0s3, count_sroa_0_0_r0}
+      ? shl_i1494_r0s3[6:0]
+        | {2'h0, {1'h0, count_sroa_0_0_r0} < add_i1204_r0s3, count_sroa_0_0_r0}
       : 7'h60;
   assign takings_waits = (valid0_3 & and_r0s3 | valid0_3 & and_r0s3__2) & ~takings_full_n;
   assign masks_write = _GEN & and_r0s3__1;
-  assign masks_din = tile_sroa_0_014_r0s3;
+  assign masks_din = tile_sroa_0_016_r0s3;
   assign masks_waits = valid0_3 & and_r0s3__1 & ~masks_full_n;
 endmodule
 
@@ -8456,8 +8445,8 @@ module kv_decompress_measure_lanes_speckv_Design(
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          xor_r0s3;
-  reg  [511:0] shr_i_i_i_r0s1;
-  reg  [511:0] shr_i_i_i_r0s2;
+  reg  [511:0] shr_i_i_i194_r0s1;
+  reg  [511:0] shr_i_i_i194_r0s2;
   reg          v3_r0s1;
   reg          v3_r0s2;
   reg          v3_r0s1__1;
@@ -8548,8 +8537,8 @@ module kv_decompress_measure_lanes_speckv_Design(
   reg          or_r0s2;
   reg          and_r0s1__2;
   reg          and_r0s2__1;
-  reg          cmp_i129_not_r0s1;
-  reg          cmp_i129_not_r0s2;
+  reg          cmp_i137_not_r0s1;
+  reg          cmp_i137_not_r0s2;
   reg  [511:0] lengths_r0s2;
   reg  [511:0] all_sroa_0_0_r0;
   reg          or_r0s3;
@@ -8561,7 +8550,7 @@ module kv_decompress_measure_lanes_speckv_Design(
   reg  [9:0]   beats_sroa_0_0_r0;
   reg  [5:0]   left_sroa_0_0_r0;
   wire [511:0] _GEN_7 =
-    all_sroa_0_0_r0 >> shr_i_i_i_r0s2 >> {504'h0, v3_r0s2, 7'h0}
+    all_sroa_0_0_r0 >> shr_i_i_i194_r0s2 >> {504'h0, v3_r0s2, 7'h0}
     >> {505'h0, v3_r0s2__1, 6'h0} >> {506'h0, v3_r0s2__2, 5'h0}
     >> {507'h0, v3_r0s2__3, 4'h0};
   wire         _GEN_8 = sections_dout == 10'h0;
@@ -8586,9 +8575,9 @@ module kv_decompress_measure_lanes_speckv_Design(
     if (_GEN_1)
       xor_r0s3 <= xor_r0s2;
     if (_GEN_3)
-      shr_i_i_i_r0s1 <= {503'h0, _GEN_9[4], 8'h0};
+      shr_i_i_i194_r0s1 <= {503'h0, _GEN_9[4], 8'h0};
     if (_GEN_2)
-      shr_i_i_i_r0s2 <= shr_i_i_i_r0s1;
+      shr_i_i_i194_r0s2 <= shr_i_i_i194_r0s1;
     if (_GEN_3)
       v3_r0s1 <= _GEN_9[3];
     if (_GEN_2)
@@ -8788,16 +8777,16 @@ module kv_decompress_measure_lanes_speckv_Design(
     if (_GEN_2)
       and_r0s2__1 <= and_r0s1__2;
     if (_GEN_3)
-      cmp_i129_not_r0s1 <= _GEN_8;
+      cmp_i137_not_r0s1 <= _GEN_8;
     if (_GEN_2) begin
-      cmp_i129_not_r0s2 <= cmp_i129_not_r0s1;
+      cmp_i137_not_r0s2 <= cmp_i137_not_r0s1;
       lengths_r0s2 <= lengths_dout;
     end
     if (~started | _GEN_1)
       all_sroa_0_0_r0 <=
         ~started | or_r0s2
           ? 512'h0
-          : and_r0s2__1 | cmp_i129_not_r0s2 ? all_sroa_0_0_r0 : lengths_r0s2;
+          : and_r0s2__1 | cmp_i137_not_r0s2 ? all_sroa_0_0_r0 : lengths_r0s2;
     if (_GEN_1) begin
       or_r0s3 <= or_r0s2;
       and_r0s3__1 <= and_r0s2__1;
@@ -23724,7 +23713,7 @@ endmodule
 module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   input          clk,
                  rst,
-  input  [93:0]  plans_dout,
+  input  [104:0] plans_dout,
   input          plans_empty_n,
   input  [544:0] rows_dout,
   input          rows_empty_n,
@@ -23742,7 +23731,7 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
                  pieces_read,
                  pieces_waits,
                  scale_plans_write,
-  output [93:0]  scale_plans_din,
+  output [104:0] scale_plans_din,
   output         scale_plans_waits,
                  decoded_write,
   output [775:0] decoded_din,
@@ -23758,10 +23747,10 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   reg          first_0_r0;
   reg          all_valid_sroa_0_0_r0;
   reg  [7:0]   plan_sroa_5_0_r0;
-  reg  [7:0]   plan_sroa_63_0_r0;
+  reg  [7:0]   plan_sroa_69_0_r0;
   reg  [3:0]   rows_left_sroa_0_0_r0;
   reg  [3:0]   tiles_left_sroa_0_0_r0;
-  reg  [7:0]   at_sroa_37_0_r0;
+  reg  [7:0]   at_sroa_39_0_r0;
   reg          valid0_0;
   reg          valid0_4;
   wire         _GEN;
@@ -23778,9 +23767,9 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   wire         _GEN_5 = _GEN_4 & tiles_left_sroa_0_0_r0 == 4'h0;
   wire         _GEN_6 = ~first_0_r0 & ~_GEN_5;
   wire         _GEN_7 = ~first_0_r0 & _GEN_5;
-  wire         _GEN_8 = (|(plan_sroa_5_0_r0[2:1])) & plan_sroa_63_0_r0[0];
+  wire         _GEN_8 = (|(plan_sroa_5_0_r0[2:1])) & plan_sroa_69_0_r0[0];
   wire         _GEN_9 = _GEN_7 & ~_GEN_8;
-  wire         _GEN_10 = _GEN_7 & plan_sroa_63_0_r0[0];
+  wire         _GEN_10 = _GEN_7 & plan_sroa_69_0_r0[0];
   wire         _GEN_11 = _GEN_3 & first_0_r0;
   wire         _GEN_12 = valid0_0 & first_0_r0;
   assign _GEN_3 =
@@ -23793,10 +23782,10 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   reg  [544:0] rows_r0s1;
   reg          and_r0s1__1;
   reg          and_r0s1__2;
-  reg          or_cond84_not_r0s1;
-  reg  [15:0]  at_sroa_30_0_r0s1;
+  reg          or_cond87_not_r0s1;
+  reg  [15:0]  at_sroa_31_0_r0s1;
   reg  [7:0]   at_sroa_0_0_r0s1;
-  wire [2:0]   _GEN_13 = at_sroa_37_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
+  wire [2:0]   _GEN_13 = at_sroa_39_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
   reg          or_r0s1;
   assign _GEN_2 = valid0_1 & (~valid0_2 | _GEN_1);
   assign _GEN_1 = valid0_2 & (~valid0_3 | _GEN_0);
@@ -23804,433 +23793,437 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   reg          and_r0s2;
   reg          and_r0s3;
   reg          and_r0s4;
-  reg          cmp_i906_r0s1;
-  reg          cmp_i906_r0s2;
-  reg          cmp_i906_r0s3;
-  reg          cmp_i906_r0s4;
+  reg          cmp_i1030_r0s1;
+  reg          cmp_i1030_r0s2;
+  reg          cmp_i1030_r0s3;
+  reg          cmp_i1030_r0s4;
   reg  [511:0] words_sroa_0_0_r0s1;
   reg  [511:0] words_sroa_0_0_r0s2;
   reg  [511:0] words_sroa_0_0_r0s3;
   reg  [511:0] words_sroa_0_0_r0s4;
-  reg          cmp_i941_r0s1;
-  reg          cmp_i941_r0s2;
-  reg          cmp_i941_r0s3;
-  reg          cmp_i941_r0s4;
-  reg          cond_fr_r0s1;
-  reg          cond_fr_r0s2;
-  reg          cond_fr_r0s3;
-  reg          or_cond84_not_r0s2;
-  reg          or_cond84_not_r0s3;
-  reg  [511:0] shr_i_i_i2509_r0s1;
-  reg  [511:0] shr_i_i_i2509_r0s2;
-  reg  [15:0]  at_sroa_30_0_r0s2;
-  reg  [511:0] sroa_speculated_4_r0s3;
-  reg  [511:0] table_r0s3;
-  reg  [7:0]   ref_tmp101_sroa_0_0_r0s1;
-  reg  [7:0]   code_ones_sroa_0_095_r0s1;
-  reg  [7:0]   and_i2837_r0s2;
-  reg  [7:0]   and_i2837_r0s3;
-  reg  [9:0]   add_i2848_r0s4;
+  reg          cmp_i1065_r0s1;
+  reg          cmp_i1065_r0s2;
+  reg          cmp_i1065_r0s3;
+  reg          cmp_i1065_r0s4;
+  reg          v94_r0s1;
+  reg          v94_r0s2;
+  reg          v94_r0s3;
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          xor_r0s3;
-  reg  [7:0]   plan_sroa_33_0_r0s1;
-  reg  [7:0]   plan_sroa_33_0_r0s2;
-  reg          cmp_i_i2963_r0s3;
+  reg  [511:0] table_r0s3;
+  reg          cmp_i796_not_r0s1;
+  reg          cmp_i796_not_r0s2;
+  reg          cmp_i796_not_r0s3;
+  reg  [511:0] shr_i_i_i_r0s1;
+  reg  [511:0] shr_i_i_i_r0s2;
+  reg  [15:0]  at_sroa_31_0_r0s2;
+  reg  [511:0] sroa_speculated_4_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_r0s1;
+  reg  [7:0]   code_ones_sroa_0_099_r0s1;
+  reg  [7:0]   and_i3077_r0s2;
+  reg  [7:0]   and_i3077_r0s3;
+  reg  [9:0]   add_i3087_r0s4;
   reg          xor_r0s1__1;
   reg          xor_r0s2__1;
+  reg          xor_r0s3__1;
+  reg  [7:0]   plan_sroa_37_0_r0s1;
+  reg  [7:0]   plan_sroa_37_0_r0s2;
+  reg          cmp_i_i3203_r0s3;
+  reg          xor_r0s1__2;
+  reg          xor_r0s2__2;
   reg          or_r0s1__1;
   reg          or_r0s2;
   reg          and_r0s3__1;
-  reg  [7:0]   v94_r0s3;
-  reg  [7:0]   plan_sroa_63_0_r0s1;
-  reg  [7:0]   plan_sroa_63_0_r0s2;
-  reg  [7:0]   plan_sroa_63_0_r0s3;
+  reg  [7:0]   v95_r0s3;
+  reg  [7:0]   plan_sroa_69_0_r0s1;
+  reg  [7:0]   plan_sroa_69_0_r0s2;
+  reg  [7:0]   plan_sroa_69_0_r0s3;
   reg  [7:0]   conv_i13_i_r0s3;
-  reg  [7:0]   not_i3373_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_r0s3;
+  reg  [7:0]   not_i3662_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_r0s3;
   reg  [2:0]   select_r0s3;
   reg  [2:0]   field_r0s4;
   reg  [5:0]   field_r0s4__1;
-  reg  [7:0]   ref_tmp101_sroa_0_0_1_r0s1;
-  reg  [7:0]   and_i2837_1_r0s2;
-  reg  [7:0]   and_i2837_1_r0s3;
-  reg  [9:0]   add_i2848_1_r0s4;
-  reg          cmp_i_i2963_1_r0s3;
-  reg          xor_r0s3__1;
+  reg  [7:0]   ref_tmp122_sroa_0_0_1_r0s1;
+  reg  [7:0]   and_i3077_1_r0s2;
+  reg  [7:0]   and_i3077_1_r0s3;
+  reg  [9:0]   add_i3087_1_r0s4;
+  reg          cmp_i_i3203_1_r0s3;
+  reg          xor_r0s3__2;
   reg  [7:0]   conv_i13_i_1_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_1_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_1_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_1_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_1_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_1_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_1_r0s3;
   reg  [2:0]   select_r0s3__1;
   reg  [2:0]   field_r0s4__2;
   reg  [5:0]   field_r0s4__3;
-  reg  [7:0]   ref_tmp101_sroa_0_0_2_r0s1;
-  reg  [7:0]   and_i2837_2_r0s2;
-  reg  [7:0]   and_i2837_2_r0s3;
-  reg  [9:0]   add_i2848_2_r0s4;
-  reg          cmp_i_i2963_2_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_2_r0s1;
+  reg  [7:0]   and_i3077_2_r0s2;
+  reg  [7:0]   and_i3077_2_r0s3;
+  reg  [9:0]   add_i3087_2_r0s4;
+  reg          cmp_i_i3203_2_r0s3;
   reg  [7:0]   conv_i13_i_2_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_2_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_2_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_2_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_2_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_2_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_2_r0s3;
   reg  [2:0]   select_r0s3__2;
   reg  [2:0]   field_r0s4__4;
   reg  [5:0]   field_r0s4__5;
-  reg  [7:0]   ref_tmp101_sroa_0_0_3_r0s1;
-  reg  [7:0]   and_i2837_3_r0s2;
-  reg  [7:0]   and_i2837_3_r0s3;
-  reg  [9:0]   add_i2848_3_r0s4;
-  reg          cmp_i_i2963_3_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_3_r0s1;
+  reg  [7:0]   and_i3077_3_r0s2;
+  reg  [7:0]   and_i3077_3_r0s3;
+  reg  [9:0]   add_i3087_3_r0s4;
+  reg          cmp_i_i3203_3_r0s3;
   reg  [7:0]   conv_i13_i_3_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_3_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_3_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_3_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_3_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_3_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_3_r0s3;
   reg  [2:0]   select_r0s3__3;
   reg  [2:0]   field_r0s4__6;
   reg  [5:0]   field_r0s4__7;
-  reg  [7:0]   ref_tmp101_sroa_0_0_4_r0s1;
-  reg  [7:0]   and_i2837_4_r0s2;
-  reg  [7:0]   and_i2837_4_r0s3;
-  reg  [9:0]   add_i2848_4_r0s4;
-  reg          cmp_i_i2963_4_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_4_r0s1;
+  reg  [7:0]   and_i3077_4_r0s2;
+  reg  [7:0]   and_i3077_4_r0s3;
+  reg  [9:0]   add_i3087_4_r0s4;
+  reg          cmp_i_i3203_4_r0s3;
   reg  [7:0]   conv_i13_i_4_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_4_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_4_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_4_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_4_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_4_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_4_r0s3;
   reg  [2:0]   select_r0s3__4;
   reg  [2:0]   field_r0s4__8;
   reg  [5:0]   field_r0s4__9;
-  reg  [7:0]   ref_tmp101_sroa_0_0_5_r0s1;
-  reg  [7:0]   and_i2837_5_r0s2;
-  reg  [7:0]   and_i2837_5_r0s3;
-  reg  [9:0]   add_i2848_5_r0s4;
-  reg          cmp_i_i2963_5_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_5_r0s1;
+  reg  [7:0]   and_i3077_5_r0s2;
+  reg  [7:0]   and_i3077_5_r0s3;
+  reg  [9:0]   add_i3087_5_r0s4;
+  reg          cmp_i_i3203_5_r0s3;
   reg  [7:0]   conv_i13_i_5_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_5_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_5_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_5_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_5_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_5_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_5_r0s3;
   reg  [2:0]   select_r0s3__5;
   reg  [2:0]   field_r0s4__10;
   reg  [5:0]   field_r0s4__11;
-  reg  [7:0]   ref_tmp101_sroa_0_0_6_r0s1;
-  reg  [7:0]   and_i2837_6_r0s2;
-  reg  [7:0]   and_i2837_6_r0s3;
-  reg  [9:0]   add_i2848_6_r0s4;
-  reg          cmp_i_i2963_6_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_6_r0s1;
+  reg  [7:0]   and_i3077_6_r0s2;
+  reg  [7:0]   and_i3077_6_r0s3;
+  reg  [9:0]   add_i3087_6_r0s4;
+  reg          cmp_i_i3203_6_r0s3;
   reg  [7:0]   conv_i13_i_6_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_6_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_6_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_6_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_6_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_6_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_6_r0s3;
   reg  [2:0]   select_r0s3__6;
   reg  [2:0]   field_r0s4__12;
   reg  [5:0]   field_r0s4__13;
-  reg  [7:0]   ref_tmp101_sroa_0_0_7_r0s1;
-  reg  [7:0]   and_i2837_7_r0s2;
-  reg  [7:0]   and_i2837_7_r0s3;
-  reg  [9:0]   add_i2848_7_r0s4;
-  reg          cmp_i_i2963_7_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_7_r0s1;
+  reg  [7:0]   and_i3077_7_r0s2;
+  reg  [7:0]   and_i3077_7_r0s3;
+  reg  [9:0]   add_i3087_7_r0s4;
+  reg          cmp_i_i3203_7_r0s3;
   reg  [7:0]   conv_i13_i_7_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_7_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_7_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_7_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_7_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_7_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_7_r0s3;
   reg  [2:0]   select_r0s3__7;
   reg  [2:0]   field_r0s4__14;
   reg  [5:0]   field_r0s4__15;
-  reg  [7:0]   ref_tmp101_sroa_0_0_8_r0s1;
-  reg  [7:0]   and_i2837_8_r0s2;
-  reg  [7:0]   and_i2837_8_r0s3;
-  reg  [9:0]   add_i2848_8_r0s4;
-  reg          cmp_i_i2963_8_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_8_r0s1;
+  reg  [7:0]   and_i3077_8_r0s2;
+  reg  [7:0]   and_i3077_8_r0s3;
+  reg  [9:0]   add_i3087_8_r0s4;
+  reg          cmp_i_i3203_8_r0s3;
   reg  [7:0]   conv_i13_i_8_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_8_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_8_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_8_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_8_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_8_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_8_r0s3;
   reg  [2:0]   select_r0s3__8;
   reg  [2:0]   field_r0s4__16;
   reg  [5:0]   field_r0s4__17;
-  reg  [7:0]   ref_tmp101_sroa_0_0_9_r0s1;
-  reg  [7:0]   and_i2837_9_r0s2;
-  reg  [7:0]   and_i2837_9_r0s3;
-  reg  [9:0]   add_i2848_9_r0s4;
-  reg          cmp_i_i2963_9_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_9_r0s1;
+  reg  [7:0]   and_i3077_9_r0s2;
+  reg  [7:0]   and_i3077_9_r0s3;
+  reg  [9:0]   add_i3087_9_r0s4;
+  reg          cmp_i_i3203_9_r0s3;
   reg  [7:0]   conv_i13_i_9_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_9_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_9_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_9_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_9_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_9_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_9_r0s3;
   reg  [2:0]   select_r0s3__9;
   reg  [2:0]   field_r0s4__18;
   reg  [5:0]   field_r0s4__19;
-  reg  [7:0]   ref_tmp101_sroa_0_0_10_r0s1;
-  reg  [7:0]   and_i2837_10_r0s2;
-  reg  [7:0]   and_i2837_10_r0s3;
-  reg  [9:0]   add_i2848_10_r0s4;
-  reg          cmp_i_i2963_10_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_10_r0s1;
+  reg  [7:0]   and_i3077_10_r0s2;
+  reg  [7:0]   and_i3077_10_r0s3;
+  reg  [9:0]   add_i3087_10_r0s4;
+  reg          cmp_i_i3203_10_r0s3;
   reg  [7:0]   conv_i13_i_10_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_10_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_10_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_10_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_10_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_10_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_10_r0s3;
   reg  [2:0]   select_r0s3__10;
   reg  [2:0]   field_r0s4__20;
   reg  [5:0]   field_r0s4__21;
-  reg  [7:0]   ref_tmp101_sroa_0_0_11_r0s1;
-  reg  [7:0]   and_i2837_11_r0s2;
-  reg  [7:0]   and_i2837_11_r0s3;
-  reg  [9:0]   add_i2848_11_r0s4;
-  reg          cmp_i_i2963_11_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_11_r0s1;
+  reg  [7:0]   and_i3077_11_r0s2;
+  reg  [7:0]   and_i3077_11_r0s3;
+  reg  [9:0]   add_i3087_11_r0s4;
+  reg          cmp_i_i3203_11_r0s3;
   reg  [7:0]   conv_i13_i_11_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_11_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_11_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_11_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_11_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_11_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_11_r0s3;
   reg  [2:0]   select_r0s3__11;
   reg  [2:0]   field_r0s4__22;
   reg  [5:0]   field_r0s4__23;
-  reg  [7:0]   ref_tmp101_sroa_0_0_12_r0s1;
-  reg  [7:0]   and_i2837_12_r0s2;
-  reg  [7:0]   and_i2837_12_r0s3;
-  reg  [9:0]   add_i2848_12_r0s4;
-  reg          cmp_i_i2963_12_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_12_r0s1;
+  reg  [7:0]   and_i3077_12_r0s2;
+  reg  [7:0]   and_i3077_12_r0s3;
+  reg  [9:0]   add_i3087_12_r0s4;
+  reg          cmp_i_i3203_12_r0s3;
   reg  [7:0]   conv_i13_i_12_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_12_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_12_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_12_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_12_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_12_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_12_r0s3;
   reg  [2:0]   select_r0s3__12;
   reg  [2:0]   field_r0s4__24;
   reg  [5:0]   field_r0s4__25;
-  reg  [7:0]   ref_tmp101_sroa_0_0_13_r0s1;
-  reg  [7:0]   and_i2837_13_r0s2;
-  reg  [7:0]   and_i2837_13_r0s3;
-  reg  [9:0]   add_i2848_13_r0s4;
-  reg          cmp_i_i2963_13_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_13_r0s1;
+  reg  [7:0]   and_i3077_13_r0s2;
+  reg  [7:0]   and_i3077_13_r0s3;
+  reg  [9:0]   add_i3087_13_r0s4;
+  reg          cmp_i_i3203_13_r0s3;
   reg  [7:0]   conv_i13_i_13_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_13_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_13_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_13_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_13_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_13_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_13_r0s3;
   reg  [2:0]   select_r0s3__13;
   reg  [2:0]   field_r0s4__26;
   reg  [5:0]   field_r0s4__27;
-  reg  [7:0]   ref_tmp101_sroa_0_0_14_r0s1;
-  reg  [7:0]   and_i2837_14_r0s2;
-  reg  [7:0]   and_i2837_14_r0s3;
-  reg  [9:0]   add_i2848_14_r0s4;
-  reg          cmp_i_i2963_14_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_14_r0s1;
+  reg  [7:0]   and_i3077_14_r0s2;
+  reg  [7:0]   and_i3077_14_r0s3;
+  reg  [9:0]   add_i3087_14_r0s4;
+  reg          cmp_i_i3203_14_r0s3;
   reg  [7:0]   conv_i13_i_14_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_14_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_14_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_14_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_14_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_14_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_14_r0s3;
   reg  [2:0]   select_r0s3__14;
   reg  [2:0]   field_r0s4__28;
   reg  [5:0]   field_r0s4__29;
-  reg  [7:0]   ref_tmp101_sroa_0_0_15_r0s1;
-  reg  [7:0]   and_i2837_15_r0s2;
-  reg  [7:0]   and_i2837_15_r0s3;
-  reg  [9:0]   add_i2848_15_r0s4;
-  reg          cmp_i_i2963_15_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_15_r0s1;
+  reg  [7:0]   and_i3077_15_r0s2;
+  reg  [7:0]   and_i3077_15_r0s3;
+  reg  [9:0]   add_i3087_15_r0s4;
+  reg          cmp_i_i3203_15_r0s3;
   reg  [7:0]   conv_i13_i_15_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_15_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_15_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_15_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_15_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_15_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_15_r0s3;
   reg  [2:0]   select_r0s3__15;
   reg  [2:0]   field_r0s4__30;
   reg  [5:0]   field_r0s4__31;
-  reg  [7:0]   ref_tmp101_sroa_0_0_16_r0s1;
-  reg  [7:0]   and_i2837_16_r0s2;
-  reg  [7:0]   and_i2837_16_r0s3;
-  reg  [9:0]   add_i2848_16_r0s4;
-  reg          cmp_i_i2963_16_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_16_r0s1;
+  reg  [7:0]   and_i3077_16_r0s2;
+  reg  [7:0]   and_i3077_16_r0s3;
+  reg  [9:0]   add_i3087_16_r0s4;
+  reg          cmp_i_i3203_16_r0s3;
   reg  [7:0]   conv_i13_i_16_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_16_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_16_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_16_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_16_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_16_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_16_r0s3;
   reg  [2:0]   select_r0s3__16;
   reg  [2:0]   field_r0s4__32;
   reg  [5:0]   field_r0s4__33;
-  reg  [7:0]   ref_tmp101_sroa_0_0_17_r0s1;
-  reg  [7:0]   and_i2837_17_r0s2;
-  reg  [7:0]   and_i2837_17_r0s3;
-  reg  [9:0]   add_i2848_17_r0s4;
-  reg          cmp_i_i2963_17_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_17_r0s1;
+  reg  [7:0]   and_i3077_17_r0s2;
+  reg  [7:0]   and_i3077_17_r0s3;
+  reg  [9:0]   add_i3087_17_r0s4;
+  reg          cmp_i_i3203_17_r0s3;
   reg  [7:0]   conv_i13_i_17_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_17_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_17_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_17_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_17_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_17_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_17_r0s3;
   reg  [2:0]   select_r0s3__17;
   reg  [2:0]   field_r0s4__34;
   reg  [5:0]   field_r0s4__35;
-  reg  [7:0]   ref_tmp101_sroa_0_0_18_r0s1;
-  reg  [7:0]   and_i2837_18_r0s2;
-  reg  [7:0]   and_i2837_18_r0s3;
-  reg  [9:0]   add_i2848_18_r0s4;
-  reg          cmp_i_i2963_18_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_18_r0s1;
+  reg  [7:0]   and_i3077_18_r0s2;
+  reg  [7:0]   and_i3077_18_r0s3;
+  reg  [9:0]   add_i3087_18_r0s4;
+  reg          cmp_i_i3203_18_r0s3;
   reg  [7:0]   conv_i13_i_18_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_18_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_18_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_18_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_18_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_18_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_18_r0s3;
   reg  [2:0]   select_r0s3__18;
   reg  [2:0]   field_r0s4__36;
   reg  [5:0]   field_r0s4__37;
-  reg  [7:0]   ref_tmp101_sroa_0_0_19_r0s1;
-  reg  [7:0]   and_i2837_19_r0s2;
-  reg  [7:0]   and_i2837_19_r0s3;
-  reg  [9:0]   add_i2848_19_r0s4;
-  reg          cmp_i_i2963_19_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_19_r0s1;
+  reg  [7:0]   and_i3077_19_r0s2;
+  reg  [7:0]   and_i3077_19_r0s3;
+  reg  [9:0]   add_i3087_19_r0s4;
+  reg          cmp_i_i3203_19_r0s3;
   reg  [7:0]   conv_i13_i_19_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_19_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_19_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_19_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_19_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_19_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_19_r0s3;
   reg  [2:0]   select_r0s3__19;
   reg  [2:0]   field_r0s4__38;
   reg  [5:0]   field_r0s4__39;
-  reg  [7:0]   ref_tmp101_sroa_0_0_20_r0s1;
-  reg  [7:0]   and_i2837_20_r0s2;
-  reg  [7:0]   and_i2837_20_r0s3;
-  reg  [9:0]   add_i2848_20_r0s4;
-  reg          cmp_i_i2963_20_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_20_r0s1;
+  reg  [7:0]   and_i3077_20_r0s2;
+  reg  [7:0]   and_i3077_20_r0s3;
+  reg  [9:0]   add_i3087_20_r0s4;
+  reg          cmp_i_i3203_20_r0s3;
   reg  [7:0]   conv_i13_i_20_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_20_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_20_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_20_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_20_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_20_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_20_r0s3;
   reg  [2:0]   select_r0s3__20;
   reg  [2:0]   field_r0s4__40;
   reg  [5:0]   field_r0s4__41;
-  reg  [7:0]   ref_tmp101_sroa_0_0_21_r0s1;
-  reg  [7:0]   and_i2837_21_r0s2;
-  reg  [7:0]   and_i2837_21_r0s3;
-  reg  [9:0]   add_i2848_21_r0s4;
-  reg          cmp_i_i2963_21_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_21_r0s1;
+  reg  [7:0]   and_i3077_21_r0s2;
+  reg  [7:0]   and_i3077_21_r0s3;
+  reg  [9:0]   add_i3087_21_r0s4;
+  reg          cmp_i_i3203_21_r0s3;
   reg  [7:0]   conv_i13_i_21_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_21_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_21_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_21_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_21_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_21_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_21_r0s3;
   reg  [2:0]   select_r0s3__21;
   reg  [2:0]   field_r0s4__42;
   reg  [5:0]   field_r0s4__43;
-  reg  [7:0]   ref_tmp101_sroa_0_0_22_r0s1;
-  reg  [7:0]   and_i2837_22_r0s2;
-  reg  [7:0]   and_i2837_22_r0s3;
-  reg  [9:0]   add_i2848_22_r0s4;
-  reg          cmp_i_i2963_22_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_22_r0s1;
+  reg  [7:0]   and_i3077_22_r0s2;
+  reg  [7:0]   and_i3077_22_r0s3;
+  reg  [9:0]   add_i3087_22_r0s4;
+  reg          cmp_i_i3203_22_r0s3;
   reg  [7:0]   conv_i13_i_22_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_22_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_22_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_22_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_22_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_22_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_22_r0s3;
   reg  [2:0]   select_r0s3__22;
   reg  [2:0]   field_r0s4__44;
   reg  [5:0]   field_r0s4__45;
-  reg  [7:0]   ref_tmp101_sroa_0_0_23_r0s1;
-  reg  [7:0]   and_i2837_23_r0s2;
-  reg  [7:0]   and_i2837_23_r0s3;
-  reg  [9:0]   add_i2848_23_r0s4;
-  reg          cmp_i_i2963_23_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_23_r0s1;
+  reg  [7:0]   and_i3077_23_r0s2;
+  reg  [7:0]   and_i3077_23_r0s3;
+  reg  [9:0]   add_i3087_23_r0s4;
+  reg          cmp_i_i3203_23_r0s3;
   reg  [7:0]   conv_i13_i_23_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_23_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_23_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_23_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_23_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_23_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_23_r0s3;
   reg  [2:0]   select_r0s3__23;
   reg  [2:0]   field_r0s4__46;
   reg  [5:0]   field_r0s4__47;
-  reg  [7:0]   ref_tmp101_sroa_0_0_24_r0s1;
-  reg  [7:0]   and_i2837_24_r0s2;
-  reg  [7:0]   and_i2837_24_r0s3;
-  reg  [9:0]   add_i2848_24_r0s4;
-  reg          cmp_i_i2963_24_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_24_r0s1;
+  reg  [7:0]   and_i3077_24_r0s2;
+  reg  [7:0]   and_i3077_24_r0s3;
+  reg  [9:0]   add_i3087_24_r0s4;
+  reg          cmp_i_i3203_24_r0s3;
   reg  [7:0]   conv_i13_i_24_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_24_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_24_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_24_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_24_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_24_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_24_r0s3;
   reg  [2:0]   select_r0s3__24;
   reg  [2:0]   field_r0s4__48;
   reg  [5:0]   field_r0s4__49;
-  reg  [7:0]   ref_tmp101_sroa_0_0_25_r0s1;
-  reg  [7:0]   and_i2837_25_r0s2;
-  reg  [7:0]   and_i2837_25_r0s3;
-  reg  [9:0]   add_i2848_25_r0s4;
-  reg          cmp_i_i2963_25_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_25_r0s1;
+  reg  [7:0]   and_i3077_25_r0s2;
+  reg  [7:0]   and_i3077_25_r0s3;
+  reg  [9:0]   add_i3087_25_r0s4;
+  reg          cmp_i_i3203_25_r0s3;
   reg  [7:0]   conv_i13_i_25_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_25_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_25_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_25_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_25_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_25_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_25_r0s3;
   reg  [2:0]   select_r0s3__25;
   reg  [2:0]   field_r0s4__50;
   reg  [5:0]   field_r0s4__51;
-  reg  [7:0]   ref_tmp101_sroa_0_0_26_r0s1;
-  reg  [7:0]   and_i2837_26_r0s2;
-  reg  [7:0]   and_i2837_26_r0s3;
-  reg  [9:0]   add_i2848_26_r0s4;
-  reg          cmp_i_i2963_26_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_26_r0s1;
+  reg  [7:0]   and_i3077_26_r0s2;
+  reg  [7:0]   and_i3077_26_r0s3;
+  reg  [9:0]   add_i3087_26_r0s4;
+  reg          cmp_i_i3203_26_r0s3;
   reg  [7:0]   conv_i13_i_26_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_26_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_26_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_26_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_26_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_26_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_26_r0s3;
   reg  [2:0]   select_r0s3__26;
   reg  [2:0]   field_r0s4__52;
   reg  [5:0]   field_r0s4__53;
-  reg  [7:0]   ref_tmp101_sroa_0_0_27_r0s1;
-  reg  [7:0]   and_i2837_27_r0s2;
-  reg  [7:0]   and_i2837_27_r0s3;
-  reg  [9:0]   add_i2848_27_r0s4;
-  reg          cmp_i_i2963_27_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_27_r0s1;
+  reg  [7:0]   and_i3077_27_r0s2;
+  reg  [7:0]   and_i3077_27_r0s3;
+  reg  [9:0]   add_i3087_27_r0s4;
+  reg          cmp_i_i3203_27_r0s3;
   reg  [7:0]   conv_i13_i_27_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_27_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_27_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_27_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_27_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_27_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_27_r0s3;
   reg  [2:0]   select_r0s3__27;
   reg  [2:0]   field_r0s4__54;
   reg  [5:0]   field_r0s4__55;
-  reg  [7:0]   ref_tmp101_sroa_0_0_28_r0s1;
-  reg  [7:0]   and_i2837_28_r0s2;
-  reg  [7:0]   and_i2837_28_r0s3;
-  reg  [9:0]   add_i2848_28_r0s4;
-  reg          cmp_i_i2963_28_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_28_r0s1;
+  reg  [7:0]   and_i3077_28_r0s2;
+  reg  [7:0]   and_i3077_28_r0s3;
+  reg  [9:0]   add_i3087_28_r0s4;
+  reg          cmp_i_i3203_28_r0s3;
   reg  [7:0]   conv_i13_i_28_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_28_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_28_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_28_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_28_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_28_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_28_r0s3;
   reg  [2:0]   select_r0s3__28;
   reg  [2:0]   field_r0s4__56;
   reg  [5:0]   field_r0s4__57;
-  reg  [7:0]   ref_tmp101_sroa_0_0_29_r0s1;
-  reg  [7:0]   and_i2837_29_r0s2;
-  reg  [7:0]   and_i2837_29_r0s3;
-  reg  [9:0]   add_i2848_29_r0s4;
-  reg          cmp_i_i2963_29_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_29_r0s1;
+  reg  [7:0]   and_i3077_29_r0s2;
+  reg  [7:0]   and_i3077_29_r0s3;
+  reg  [9:0]   add_i3087_29_r0s4;
+  reg          cmp_i_i3203_29_r0s3;
   reg  [7:0]   conv_i13_i_29_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_29_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_29_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_29_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_29_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_29_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_29_r0s3;
   reg  [2:0]   select_r0s3__29;
   reg  [2:0]   field_r0s4__58;
   reg  [5:0]   field_r0s4__59;
-  reg  [7:0]   ref_tmp101_sroa_0_0_30_r0s1;
-  reg  [7:0]   and_i2837_30_r0s2;
-  reg  [7:0]   and_i2837_30_r0s3;
-  reg  [9:0]   add_i2848_30_r0s4;
-  reg          cmp_i_i2963_30_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_30_r0s1;
+  reg  [7:0]   and_i3077_30_r0s2;
+  reg  [7:0]   and_i3077_30_r0s3;
+  reg  [9:0]   add_i3087_30_r0s4;
+  reg          cmp_i_i3203_30_r0s3;
   reg  [7:0]   conv_i13_i_30_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_30_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_30_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_30_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_30_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_30_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_30_r0s3;
   reg  [2:0]   select_r0s3__30;
   reg  [2:0]   field_r0s4__60;
   reg  [5:0]   field_r0s4__61;
-  reg  [7:0]   ref_tmp101_sroa_0_0_31_r0s1;
-  reg  [7:0]   and_i2837_31_r0s2;
-  reg  [7:0]   and_i2837_31_r0s3;
-  reg  [9:0]   add_i2848_31_r0s4;
-  reg          cmp_i_i2963_31_r0s3;
+  reg  [7:0]   ref_tmp122_sroa_0_0_31_r0s1;
+  reg  [7:0]   and_i3077_31_r0s2;
+  reg  [7:0]   and_i3077_31_r0s3;
+  reg  [9:0]   add_i3087_31_r0s4;
+  reg          cmp_i_i3203_31_r0s3;
   reg  [7:0]   conv_i13_i_31_r0s3;
-  reg  [7:0]   symbol_sroa_0_0103_31_r0s1;
-  reg  [7:0]   symbol_sroa_0_0103_31_r0s2;
-  reg  [7:0]   symbol_sroa_0_0103_31_r0s3;
+  reg  [7:0]   symbol_sroa_0_0106_31_r0s1;
+  reg  [7:0]   symbol_sroa_0_0106_31_r0s2;
+  reg  [7:0]   symbol_sroa_0_0106_31_r0s3;
   reg  [2:0]   select_r0s3__31;
   reg  [2:0]   field_r0s4__62;
   reg  [5:0]   field_r0s4__63;
   wire [511:0] _GEN_14 =
     {field_r0s4__63,
-     cmp_i941_r0s4
-       ? add_i2848_31_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_31_r0s4
        : {field_r0s4__62,
           words_sroa_0_0_r0s4[223],
           words_sroa_0_0_r0s4[191],
@@ -24240,8 +24233,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[63],
           words_sroa_0_0_r0s4[31]},
      field_r0s4__61,
-     cmp_i941_r0s4
-       ? add_i2848_30_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_30_r0s4
        : {field_r0s4__60,
           words_sroa_0_0_r0s4[222],
           words_sroa_0_0_r0s4[190],
@@ -24251,8 +24244,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[62],
           words_sroa_0_0_r0s4[30]},
      field_r0s4__59,
-     cmp_i941_r0s4
-       ? add_i2848_29_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_29_r0s4
        : {field_r0s4__58,
           words_sroa_0_0_r0s4[221],
           words_sroa_0_0_r0s4[189],
@@ -24262,8 +24255,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[61],
           words_sroa_0_0_r0s4[29]},
      field_r0s4__57,
-     cmp_i941_r0s4
-       ? add_i2848_28_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_28_r0s4
        : {field_r0s4__56,
           words_sroa_0_0_r0s4[220],
           words_sroa_0_0_r0s4[188],
@@ -24273,8 +24266,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[60],
           words_sroa_0_0_r0s4[28]},
      field_r0s4__55,
-     cmp_i941_r0s4
-       ? add_i2848_27_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_27_r0s4
        : {field_r0s4__54,
           words_sroa_0_0_r0s4[219],
           words_sroa_0_0_r0s4[187],
@@ -24284,8 +24277,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[59],
           words_sroa_0_0_r0s4[27]},
      field_r0s4__53,
-     cmp_i941_r0s4
-       ? add_i2848_26_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_26_r0s4
        : {field_r0s4__52,
           words_sroa_0_0_r0s4[218],
           words_sroa_0_0_r0s4[186],
@@ -24295,8 +24288,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[58],
           words_sroa_0_0_r0s4[26]},
      field_r0s4__51,
-     cmp_i941_r0s4
-       ? add_i2848_25_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_25_r0s4
        : {field_r0s4__50,
           words_sroa_0_0_r0s4[217],
           words_sroa_0_0_r0s4[185],
@@ -24306,8 +24299,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[57],
           words_sroa_0_0_r0s4[25]},
      field_r0s4__49,
-     cmp_i941_r0s4
-       ? add_i2848_24_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_24_r0s4
        : {field_r0s4__48,
           words_sroa_0_0_r0s4[216],
           words_sroa_0_0_r0s4[184],
@@ -24317,8 +24310,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[56],
           words_sroa_0_0_r0s4[24]},
      field_r0s4__47,
-     cmp_i941_r0s4
-       ? add_i2848_23_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_23_r0s4
        : {field_r0s4__46,
           words_sroa_0_0_r0s4[215],
           words_sroa_0_0_r0s4[183],
@@ -24328,8 +24321,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[55],
           words_sroa_0_0_r0s4[23]},
      field_r0s4__45,
-     cmp_i941_r0s4
-       ? add_i2848_22_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_22_r0s4
        : {field_r0s4__44,
           words_sroa_0_0_r0s4[214],
           words_sroa_0_0_r0s4[182],
@@ -24339,8 +24332,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[54],
           words_sroa_0_0_r0s4[22]},
      field_r0s4__43,
-     cmp_i941_r0s4
-       ? add_i2848_21_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_21_r0s4
        : {field_r0s4__42,
           words_sroa_0_0_r0s4[213],
           words_sroa_0_0_r0s4[181],
@@ -24350,8 +24343,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[53],
           words_sroa_0_0_r0s4[21]},
      field_r0s4__41,
-     cmp_i941_r0s4
-       ? add_i2848_20_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_20_r0s4
        : {field_r0s4__40,
           words_sroa_0_0_r0s4[212],
           words_sroa_0_0_r0s4[180],
@@ -24361,8 +24354,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[52],
           words_sroa_0_0_r0s4[20]},
      field_r0s4__39,
-     cmp_i941_r0s4
-       ? add_i2848_19_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_19_r0s4
        : {field_r0s4__38,
           words_sroa_0_0_r0s4[211],
           words_sroa_0_0_r0s4[179],
@@ -24372,8 +24365,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[51],
           words_sroa_0_0_r0s4[19]},
      field_r0s4__37,
-     cmp_i941_r0s4
-       ? add_i2848_18_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_18_r0s4
        : {field_r0s4__36,
           words_sroa_0_0_r0s4[210],
           words_sroa_0_0_r0s4[178],
@@ -24383,8 +24376,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[50],
           words_sroa_0_0_r0s4[18]},
      field_r0s4__35,
-     cmp_i941_r0s4
-       ? add_i2848_17_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_17_r0s4
        : {field_r0s4__34,
           words_sroa_0_0_r0s4[209],
           words_sroa_0_0_r0s4[177],
@@ -24394,8 +24387,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[49],
           words_sroa_0_0_r0s4[17]},
      field_r0s4__33,
-     cmp_i941_r0s4
-       ? add_i2848_16_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_16_r0s4
        : {field_r0s4__32,
           words_sroa_0_0_r0s4[208],
           words_sroa_0_0_r0s4[176],
@@ -24405,8 +24398,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[48],
           words_sroa_0_0_r0s4[16]},
      field_r0s4__31,
-     cmp_i941_r0s4
-       ? add_i2848_15_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_15_r0s4
        : {field_r0s4__30,
           words_sroa_0_0_r0s4[207],
           words_sroa_0_0_r0s4[175],
@@ -24416,8 +24409,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[47],
           words_sroa_0_0_r0s4[15]},
      field_r0s4__29,
-     cmp_i941_r0s4
-       ? add_i2848_14_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_14_r0s4
        : {field_r0s4__28,
           words_sroa_0_0_r0s4[206],
           words_sroa_0_0_r0s4[174],
@@ -24427,8 +24420,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[46],
           words_sroa_0_0_r0s4[14]},
      field_r0s4__27,
-     cmp_i941_r0s4
-       ? add_i2848_13_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_13_r0s4
        : {field_r0s4__26,
           words_sroa_0_0_r0s4[205],
           words_sroa_0_0_r0s4[173],
@@ -24438,8 +24431,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[45],
           words_sroa_0_0_r0s4[13]},
      field_r0s4__25,
-     cmp_i941_r0s4
-       ? add_i2848_12_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_12_r0s4
        : {field_r0s4__24,
           words_sroa_0_0_r0s4[204],
           words_sroa_0_0_r0s4[172],
@@ -24449,8 +24442,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[44],
           words_sroa_0_0_r0s4[12]},
      field_r0s4__23,
-     cmp_i941_r0s4
-       ? add_i2848_11_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_11_r0s4
        : {field_r0s4__22,
           words_sroa_0_0_r0s4[203],
           words_sroa_0_0_r0s4[171],
@@ -24460,8 +24453,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[43],
           words_sroa_0_0_r0s4[11]},
      field_r0s4__21,
-     cmp_i941_r0s4
-       ? add_i2848_10_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_10_r0s4
        : {field_r0s4__20,
           words_sroa_0_0_r0s4[202],
           words_sroa_0_0_r0s4[170],
@@ -24471,8 +24464,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[42],
           words_sroa_0_0_r0s4[10]},
      field_r0s4__19,
-     cmp_i941_r0s4
-       ? add_i2848_9_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_9_r0s4
        : {field_r0s4__18,
           words_sroa_0_0_r0s4[201],
           words_sroa_0_0_r0s4[169],
@@ -24482,8 +24475,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[41],
           words_sroa_0_0_r0s4[9]},
      field_r0s4__17,
-     cmp_i941_r0s4
-       ? add_i2848_8_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_8_r0s4
        : {field_r0s4__16,
           words_sroa_0_0_r0s4[200],
           words_sroa_0_0_r0s4[168],
@@ -24493,8 +24486,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[40],
           words_sroa_0_0_r0s4[8]},
      field_r0s4__15,
-     cmp_i941_r0s4
-       ? add_i2848_7_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_7_r0s4
        : {field_r0s4__14,
           words_sroa_0_0_r0s4[199],
           words_sroa_0_0_r0s4[167],
@@ -24504,8 +24497,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[39],
           words_sroa_0_0_r0s4[7]},
      field_r0s4__13,
-     cmp_i941_r0s4
-       ? add_i2848_6_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_6_r0s4
        : {field_r0s4__12,
           words_sroa_0_0_r0s4[198],
           words_sroa_0_0_r0s4[166],
@@ -24515,8 +24508,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[38],
           words_sroa_0_0_r0s4[6]},
      field_r0s4__11,
-     cmp_i941_r0s4
-       ? add_i2848_5_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_5_r0s4
        : {field_r0s4__10,
           words_sroa_0_0_r0s4[197],
           words_sroa_0_0_r0s4[165],
@@ -24526,8 +24519,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[37],
           words_sroa_0_0_r0s4[5]},
      field_r0s4__9,
-     cmp_i941_r0s4
-       ? add_i2848_4_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_4_r0s4
        : {field_r0s4__8,
           words_sroa_0_0_r0s4[196],
           words_sroa_0_0_r0s4[164],
@@ -24537,8 +24530,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[36],
           words_sroa_0_0_r0s4[4]},
      field_r0s4__7,
-     cmp_i941_r0s4
-       ? add_i2848_3_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_3_r0s4
        : {field_r0s4__6,
           words_sroa_0_0_r0s4[195],
           words_sroa_0_0_r0s4[163],
@@ -24548,8 +24541,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[35],
           words_sroa_0_0_r0s4[3]},
      field_r0s4__5,
-     cmp_i941_r0s4
-       ? add_i2848_2_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_2_r0s4
        : {field_r0s4__4,
           words_sroa_0_0_r0s4[194],
           words_sroa_0_0_r0s4[162],
@@ -24559,8 +24552,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[34],
           words_sroa_0_0_r0s4[2]},
      field_r0s4__3,
-     cmp_i941_r0s4
-       ? add_i2848_1_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_1_r0s4
        : {field_r0s4__2,
           words_sroa_0_0_r0s4[193],
           words_sroa_0_0_r0s4[161],
@@ -24570,8 +24563,8 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[33],
           words_sroa_0_0_r0s4[1]},
      field_r0s4__1,
-     cmp_i941_r0s4
-       ? add_i2848_r0s4
+     cmp_i1065_r0s4
+       ? add_i3087_r0s4
        : {field_r0s4,
           words_sroa_0_0_r0s4[192],
           words_sroa_0_0_r0s4[160],
@@ -24580,43 +24573,43 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
           words_sroa_0_0_r0s4[64],
           words_sroa_0_0_r0s4[32],
           words_sroa_0_0_r0s4[0]}};
-  reg  [7:0]   sroa_speculated4620_v_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_1_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_2_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_3_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_4_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_5_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_6_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_7_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_8_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_9_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_10_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_11_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_12_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_13_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_14_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_15_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_16_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_17_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_18_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_19_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_20_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_21_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_22_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_23_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_24_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_25_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_26_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_27_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_28_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_29_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_30_r0s4;
-  reg  [7:0]   sroa_speculated4620_v_31_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_1_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_2_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_3_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_4_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_5_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_6_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_7_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_8_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_9_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_10_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_11_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_12_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_13_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_14_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_15_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_16_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_17_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_18_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_19_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_20_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_21_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_22_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_23_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_24_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_25_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_26_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_27_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_28_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_29_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_30_r0s4;
+  reg  [7:0]   sroa_speculated4961_v_off0_31_r0s4;
   reg  [511:0] sroa_speculated_4_r0s4;
-  reg          loadedv164_r0s1;
-  reg          loadedv164_r0s2;
-  reg          loadedv164_r0s3;
-  reg          loadedv164_r0s4;
+  reg          loadedv197_r0s1;
+  reg          loadedv197_r0s2;
+  reg          loadedv197_r0s3;
+  reg          loadedv197_r0s4;
   reg          or_r0s1__2;
   reg          or_r0s2__1;
   reg          or_r0s3;
@@ -24630,683 +24623,749 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   reg  [544:0] rows_r0s4;
   reg          and_r0s3__2;
   reg          and_r0s3__3;
-  reg          cmp_i1459_not_r0s4;
+  reg          cmp_i1531_not_r0s4;
   wire         _GEN_15 =
     or_r0s4
       ? first_0_r0s4 | all_valid_sroa_0_0_r0 & rows_r0s4[544]
-      : all_valid_sroa_0_0_r0 & (cmp_i941_r0s4 | cmp_i1459_not_r0s4);
+      : all_valid_sroa_0_0_r0 & (cmp_i1065_r0s4 | cmp_i1531_not_r0s4);
   assign _GEN =
-    valid0_4 & ~(and_r0s4 & ~decoded_full_n | loadedv164_r0s4 & ~valid_full_n);
+    valid0_4 & ~(and_r0s4 & ~decoded_full_n | loadedv197_r0s4 & ~valid_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
-  reg  [7:0]   at_sroa_12_0_r0;
-  reg  [7:0]   at_sroa_19_0_r0;
-  reg  [6:0]   at_sroa_24_0_r0;
-  reg  [15:0]  at_sroa_30_0_r0;
+  reg  [7:0]   at_sroa_13_0_r0;
+  reg  [7:0]   at_sroa_20_0_r0;
+  reg  [6:0]   at_sroa_25_0_r0;
+  reg  [15:0]  at_sroa_31_0_r0;
   reg          or_r0s1__3;
   reg          and_r0s1__3;
-  reg  [7:0]   add_i2356_r0s1;
+  reg  [7:0]   add_i2558_r0s1;
   reg  [9:0]   left_sroa_0_0_r0;
-  reg  [7:0]   plan_sroa_44_0_r0;
-  reg  [7:0]   plan_sroa_41_0_r0;
-  reg  [7:0]   plan_sroa_38_0_r0;
-  reg  [7:0]   plan_sroa_33_0_r0;
-  reg  [7:0]   plan_sroa_28_0_r0;
-  reg          plan_sroa_23_0_r0;
+  reg  [7:0]   plan_sroa_48_0_r0;
+  reg  [7:0]   plan_sroa_45_0_r0;
+  reg  [7:0]   plan_sroa_42_0_r0;
+  reg  [7:0]   plan_sroa_37_0_r0;
+  reg  [7:0]   plan_sroa_31_0_r0;
+  reg          plan_sroa_26_0_r0;
   reg  [7:0]   index_sroa_0_0_r0;
+  reg          upper_0_r0;
   wire         _GEN_16 = _GEN_6 & ~_GEN_4;
   wire         _GEN_17 = _GEN_6 & _GEN_4;
   wire         _GEN_18 = plan_sroa_5_0_r0[2:0] != 3'h1;
-  wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h2;
-  wire         _GEN_20 = ~_GEN_19 & ~_GEN_18;
-  wire         _GEN_21 = plan_sroa_5_0_r0[2:0] == 3'h3;
+  wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h3;
+  wire         _GEN_20 = _GEN_19 & ~_GEN_18;
+  wire         _GEN_21 = plan_sroa_5_0_r0[2:0] == 3'h4;
   wire         _GEN_22 = _GEN_21 & ~_GEN_18;
-  wire         _GEN_23 = plan_sroa_5_0_r0[2:0] == 3'h4;
-  wire         _GEN_24 = _GEN_23 & ~_GEN_18;
-  wire [511:0] _GEN_25 = _GEN_8 ? 512'h0 : pieces_dout;
-  wire [3:0]   _GEN_26 = plan_sroa_44_0_r0[3:0] ^ at_sroa_0_0_r0[3:0];
-  wire [15:0]  _GEN_27 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
-  wire [7:0]   _GEN_28 = ~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[7:0];
-  wire [2:0]   _GEN_29 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
-  wire [7:0]   _GEN_30 = {_GEN_29, _table_0_rd[4:0]};
-  wire [31:0]  _GEN_31 = or_r0s2 ? _tiles_0_rd : 32'h0;
-  wire [7:0]   _GEN_32 = 8'hFF << _GEN_31[3:0];
-  wire         _GEN_33 = and_r0s3__1 & v94_r0s3 == 8'h0;
-  wire [7:0]   _GEN_34 = plan_sroa_63_0_r0s3[0] ? conv_i13_i_r0s3 : not_i3373_r0s3;
-  wire [7:0]   _GEN_35 = _GEN_34 & symbol_sroa_0_0103_r0s3;
-  wire         _GEN_36 = _GEN_35 == _GEN_34;
-  wire [7:0]   _GEN_37 = {select_r0s3, table_r0s3[4:0]};
-  wire [15:0]  _GEN_38 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
-  wire [2:0]   _GEN_39 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
-  wire [7:0]   _GEN_40 = {_GEN_39, _table_0_rd[20:16]};
-  wire [7:0]   _GEN_41 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_1_r0s3;
-  wire [7:0]   _GEN_42 = _GEN_41 & symbol_sroa_0_0103_1_r0s3;
-  wire         _GEN_43 = _GEN_42 == _GEN_41;
-  wire [7:0]   _GEN_44 = {select_r0s3__1, table_r0s3[20:16]};
-  wire [15:0]  _GEN_45 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
-  wire [2:0]   _GEN_46 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
-  wire [7:0]   _GEN_47 = {_GEN_46, _table_0_rd[36:32]};
-  wire [7:0]   _GEN_48 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_2_r0s3;
-  wire [7:0]   _GEN_49 = _GEN_48 & symbol_sroa_0_0103_2_r0s3;
-  wire         _GEN_50 = _GEN_49 == _GEN_48;
-  wire [7:0]   _GEN_51 = {select_r0s3__2, table_r0s3[36:32]};
-  wire [15:0]  _GEN_52 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
-  wire [2:0]   _GEN_53 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
-  wire [7:0]   _GEN_54 = {_GEN_53, _table_0_rd[52:48]};
-  wire [7:0]   _GEN_55 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_3_r0s3;
-  wire [7:0]   _GEN_56 = _GEN_55 & symbol_sroa_0_0103_3_r0s3;
-  wire         _GEN_57 = _GEN_56 == _GEN_55;
-  wire [7:0]   _GEN_58 = {select_r0s3__3, table_r0s3[52:48]};
-  wire [15:0]  _GEN_59 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
-  wire [2:0]   _GEN_60 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
-  wire [7:0]   _GEN_61 = {_GEN_60, _table_0_rd[68:64]};
-  wire [7:0]   _GEN_62 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_4_r0s3;
-  wire [7:0]   _GEN_63 = _GEN_62 & symbol_sroa_0_0103_4_r0s3;
-  wire         _GEN_64 = _GEN_63 == _GEN_62;
-  wire [7:0]   _GEN_65 = {select_r0s3__4, table_r0s3[68:64]};
-  wire [15:0]  _GEN_66 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
-  wire [2:0]   _GEN_67 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
-  wire [7:0]   _GEN_68 = {_GEN_67, _table_0_rd[84:80]};
-  wire [7:0]   _GEN_69 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_5_r0s3;
-  wire [7:0]   _GEN_70 = _GEN_69 & symbol_sroa_0_0103_5_r0s3;
-  wire         _GEN_71 = _GEN_70 == _GEN_69;
-  wire [7:0]   _GEN_72 = {select_r0s3__5, table_r0s3[84:80]};
-  wire [15:0]  _GEN_73 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
-  wire [2:0]   _GEN_74 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
-  wire [7:0]   _GEN_75 = {_GEN_74, _table_0_rd[100:96]};
-  wire [7:0]   _GEN_76 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_6_r0s3;
-  wire [7:0]   _GEN_77 = _GEN_76 & symbol_sroa_0_0103_6_r0s3;
-  wire         _GEN_78 = _GEN_77 == _GEN_76;
-  wire [7:0]   _GEN_79 = {select_r0s3__6, table_r0s3[100:96]};
-  wire [15:0]  _GEN_80 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
-  wire [2:0]   _GEN_81 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
-  wire [7:0]   _GEN_82 = {_GEN_81, _table_0_rd[116:112]};
-  wire [7:0]   _GEN_83 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_7_r0s3;
-  wire [7:0]   _GEN_84 = _GEN_83 & symbol_sroa_0_0103_7_r0s3;
-  wire         _GEN_85 = _GEN_84 == _GEN_83;
-  wire [7:0]   _GEN_86 = {select_r0s3__7, table_r0s3[116:112]};
-  wire [15:0]  _GEN_87 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
-  wire [2:0]   _GEN_88 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
-  wire [7:0]   _GEN_89 = {_GEN_88, _table_0_rd[132:128]};
-  wire [7:0]   _GEN_90 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_8_r0s3;
-  wire [7:0]   _GEN_91 = _GEN_90 & symbol_sroa_0_0103_8_r0s3;
-  wire         _GEN_92 = _GEN_91 == _GEN_90;
-  wire [7:0]   _GEN_93 = {select_r0s3__8, table_r0s3[132:128]};
-  wire [15:0]  _GEN_94 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
-  wire [2:0]   _GEN_95 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
-  wire [7:0]   _GEN_96 = {_GEN_95, _table_0_rd[148:144]};
-  wire [7:0]   _GEN_97 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_9_r0s3;
-  wire [7:0]   _GEN_98 = _GEN_97 & symbol_sroa_0_0103_9_r0s3;
-  wire         _GEN_99 = _GEN_98 == _GEN_97;
-  wire [7:0]   _GEN_100 = {select_r0s3__9, table_r0s3[148:144]};
-  wire [15:0]  _GEN_101 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
-  wire [2:0]   _GEN_102 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
-  wire [7:0]   _GEN_103 = {_GEN_102, _table_0_rd[164:160]};
-  wire [7:0]   _GEN_104 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_10_r0s3;
-  wire [7:0]   _GEN_105 = _GEN_104 & symbol_sroa_0_0103_10_r0s3;
-  wire         _GEN_106 = _GEN_105 == _GEN_104;
-  wire [7:0]   _GEN_107 = {select_r0s3__10, table_r0s3[164:160]};
-  wire [15:0]  _GEN_108 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
-  wire [2:0]   _GEN_109 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
-  wire [7:0]   _GEN_110 = {_GEN_109, _table_0_rd[180:176]};
-  wire [7:0]   _GEN_111 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_11_r0s3;
-  wire [7:0]   _GEN_112 = _GEN_111 & symbol_sroa_0_0103_11_r0s3;
-  wire         _GEN_113 = _GEN_112 == _GEN_111;
-  wire [7:0]   _GEN_114 = {select_r0s3__11, table_r0s3[180:176]};
-  wire [15:0]  _GEN_115 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
-  wire [2:0]   _GEN_116 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
-  wire [7:0]   _GEN_117 = {_GEN_116, _table_0_rd[196:192]};
-  wire [7:0]   _GEN_118 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_12_r0s3;
-  wire [7:0]   _GEN_119 = _GEN_118 & symbol_sroa_0_0103_12_r0s3;
-  wire         _GEN_120 = _GEN_119 == _GEN_118;
-  wire [7:0]   _GEN_121 = {select_r0s3__12, table_r0s3[196:192]};
-  wire [15:0]  _GEN_122 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
-  wire [2:0]   _GEN_123 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
-  wire [7:0]   _GEN_124 = {_GEN_123, _table_0_rd[212:208]};
-  wire [7:0]   _GEN_125 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_13_r0s3;
-  wire [7:0]   _GEN_126 = _GEN_125 & symbol_sroa_0_0103_13_r0s3;
-  wire         _GEN_127 = _GEN_126 == _GEN_125;
-  wire [7:0]   _GEN_128 = {select_r0s3__13, table_r0s3[212:208]};
-  wire [15:0]  _GEN_129 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
-  wire [2:0]   _GEN_130 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
-  wire [7:0]   _GEN_131 = {_GEN_130, _table_0_rd[228:224]};
-  wire [7:0]   _GEN_132 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_14_r0s3;
-  wire [7:0]   _GEN_133 = _GEN_132 & symbol_sroa_0_0103_14_r0s3;
-  wire         _GEN_134 = _GEN_133 == _GEN_132;
-  wire [7:0]   _GEN_135 = {select_r0s3__14, table_r0s3[228:224]};
-  wire [15:0]  _GEN_136 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
-  wire [2:0]   _GEN_137 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
-  wire [7:0]   _GEN_138 = {_GEN_137, _table_0_rd[244:240]};
-  wire [7:0]   _GEN_139 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_15_r0s3;
-  wire [7:0]   _GEN_140 = _GEN_139 & symbol_sroa_0_0103_15_r0s3;
-  wire         _GEN_141 = _GEN_140 == _GEN_139;
-  wire [7:0]   _GEN_142 = {select_r0s3__15, table_r0s3[244:240]};
-  wire [15:0]  _GEN_143 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
-  wire [2:0]   _GEN_144 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
-  wire [7:0]   _GEN_145 = {_GEN_144, _table_0_rd[260:256]};
-  wire [7:0]   _GEN_146 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_16_r0s3;
-  wire [7:0]   _GEN_147 = _GEN_146 & symbol_sroa_0_0103_16_r0s3;
-  wire         _GEN_148 = _GEN_147 == _GEN_146;
-  wire [7:0]   _GEN_149 = {select_r0s3__16, table_r0s3[260:256]};
-  wire [15:0]  _GEN_150 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
-  wire [2:0]   _GEN_151 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
-  wire [7:0]   _GEN_152 = {_GEN_151, _table_0_rd[276:272]};
-  wire [7:0]   _GEN_153 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_17_r0s3;
-  wire [7:0]   _GEN_154 = _GEN_153 & symbol_sroa_0_0103_17_r0s3;
-  wire         _GEN_155 = _GEN_154 == _GEN_153;
-  wire [7:0]   _GEN_156 = {select_r0s3__17, table_r0s3[276:272]};
-  wire [15:0]  _GEN_157 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
-  wire [2:0]   _GEN_158 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
-  wire [7:0]   _GEN_159 = {_GEN_158, _table_0_rd[292:288]};
-  wire [7:0]   _GEN_160 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_18_r0s3;
-  wire [7:0]   _GEN_161 = _GEN_160 & symbol_sroa_0_0103_18_r0s3;
-  wire         _GEN_162 = _GEN_161 == _GEN_160;
-  wire [7:0]   _GEN_163 = {select_r0s3__18, table_r0s3[292:288]};
-  wire [15:0]  _GEN_164 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
-  wire [2:0]   _GEN_165 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
-  wire [7:0]   _GEN_166 = {_GEN_165, _table_0_rd[308:304]};
-  wire [7:0]   _GEN_167 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_19_r0s3;
-  wire [7:0]   _GEN_168 = _GEN_167 & symbol_sroa_0_0103_19_r0s3;
-  wire         _GEN_169 = _GEN_168 == _GEN_167;
-  wire [7:0]   _GEN_170 = {select_r0s3__19, table_r0s3[308:304]};
-  wire [15:0]  _GEN_171 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
-  wire [2:0]   _GEN_172 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
-  wire [7:0]   _GEN_173 = {_GEN_172, _table_0_rd[324:320]};
-  wire [7:0]   _GEN_174 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_20_r0s3;
-  wire [7:0]   _GEN_175 = _GEN_174 & symbol_sroa_0_0103_20_r0s3;
-  wire         _GEN_176 = _GEN_175 == _GEN_174;
-  wire [7:0]   _GEN_177 = {select_r0s3__20, table_r0s3[324:320]};
-  wire [15:0]  _GEN_178 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
-  wire [2:0]   _GEN_179 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
-  wire [7:0]   _GEN_180 = {_GEN_179, _table_0_rd[340:336]};
-  wire [7:0]   _GEN_181 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_21_r0s3;
-  wire [7:0]   _GEN_182 = _GEN_181 & symbol_sroa_0_0103_21_r0s3;
-  wire         _GEN_183 = _GEN_182 == _GEN_181;
-  wire [7:0]   _GEN_184 = {select_r0s3__21, table_r0s3[340:336]};
-  wire [15:0]  _GEN_185 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
-  wire [2:0]   _GEN_186 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
-  wire [7:0]   _GEN_187 = {_GEN_186, _table_0_rd[356:352]};
-  wire [7:0]   _GEN_188 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_22_r0s3;
-  wire [7:0]   _GEN_189 = _GEN_188 & symbol_sroa_0_0103_22_r0s3;
-  wire         _GEN_190 = _GEN_189 == _GEN_188;
-  wire [7:0]   _GEN_191 = {select_r0s3__22, table_r0s3[356:352]};
-  wire [15:0]  _GEN_192 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
-  wire [2:0]   _GEN_193 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
-  wire [7:0]   _GEN_194 = {_GEN_193, _table_0_rd[372:368]};
-  wire [7:0]   _GEN_195 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_23_r0s3;
-  wire [7:0]   _GEN_196 = _GEN_195 & symbol_sroa_0_0103_23_r0s3;
-  wire         _GEN_197 = _GEN_196 == _GEN_195;
-  wire [7:0]   _GEN_198 = {select_r0s3__23, table_r0s3[372:368]};
-  wire [15:0]  _GEN_199 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
-  wire [2:0]   _GEN_200 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
-  wire [7:0]   _GEN_201 = {_GEN_200, _table_0_rd[388:384]};
-  wire [7:0]   _GEN_202 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_24_r0s3;
-  wire [7:0]   _GEN_203 = _GEN_202 & symbol_sroa_0_0103_24_r0s3;
-  wire         _GEN_204 = _GEN_203 == _GEN_202;
-  wire [7:0]   _GEN_205 = {select_r0s3__24, table_r0s3[388:384]};
-  wire [15:0]  _GEN_206 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
-  wire [2:0]   _GEN_207 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
-  wire [7:0]   _GEN_208 = {_GEN_207, _table_0_rd[404:400]};
-  wire [7:0]   _GEN_209 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_25_r0s3;
-  wire [7:0]   _GEN_210 = _GEN_209 & symbol_sroa_0_0103_25_r0s3;
-  wire         _GEN_211 = _GEN_210 == _GEN_209;
-  wire [7:0]   _GEN_212 = {select_r0s3__25, table_r0s3[404:400]};
-  wire [15:0]  _GEN_213 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
-  wire [2:0]   _GEN_214 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
-  wire [7:0]   _GEN_215 = {_GEN_214, _table_0_rd[420:416]};
-  wire [7:0]   _GEN_216 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_26_r0s3;
-  wire [7:0]   _GEN_217 = _GEN_216 & symbol_sroa_0_0103_26_r0s3;
-  wire         _GEN_218 = _GEN_217 == _GEN_216;
-  wire [7:0]   _GEN_219 = {select_r0s3__26, table_r0s3[420:416]};
-  wire [15:0]  _GEN_220 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
-  wire [2:0]   _GEN_221 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
-  wire [7:0]   _GEN_222 = {_GEN_221, _table_0_rd[436:432]};
-  wire [7:0]   _GEN_223 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_27_r0s3;
-  wire [7:0]   _GEN_224 = _GEN_223 & symbol_sroa_0_0103_27_r0s3;
-  wire         _GEN_225 = _GEN_224 == _GEN_223;
-  wire [7:0]   _GEN_226 = {select_r0s3__27, table_r0s3[436:432]};
-  wire [15:0]  _GEN_227 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
-  wire [2:0]   _GEN_228 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
-  wire [7:0]   _GEN_229 = {_GEN_228, _table_0_rd[452:448]};
-  wire [7:0]   _GEN_230 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_28_r0s3;
-  wire [7:0]   _GEN_231 = _GEN_230 & symbol_sroa_0_0103_28_r0s3;
-  wire         _GEN_232 = _GEN_231 == _GEN_230;
-  wire [7:0]   _GEN_233 = {select_r0s3__28, table_r0s3[452:448]};
-  wire [15:0]  _GEN_234 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
-  wire [2:0]   _GEN_235 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
-  wire [7:0]   _GEN_236 = {_GEN_235, _table_0_rd[468:464]};
-  wire [7:0]   _GEN_237 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_29_r0s3;
-  wire [7:0]   _GEN_238 = _GEN_237 & symbol_sroa_0_0103_29_r0s3;
-  wire         _GEN_239 = _GEN_238 == _GEN_237;
-  wire [7:0]   _GEN_240 = {select_r0s3__29, table_r0s3[468:464]};
-  wire [15:0]  _GEN_241 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
-  wire [2:0]   _GEN_242 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
-  wire [7:0]   _GEN_243 = {_GEN_242, _table_0_rd[484:480]};
-  wire [7:0]   _GEN_244 = xor_r0s3__1 ? not_i3373_r0s3 : conv_i13_i_30_r0s3;
-  wire [7:0]   _GEN_245 = _GEN_244 & symbol_sroa_0_0103_30_r0s3;
-  wire         _GEN_246 = _GEN_245 == _GEN_244;
-  wire [7:0]   _GEN_247 = {select_r0s3__30, table_r0s3[484:480]};
-  wire [15:0]  _GEN_248 =
-    or_cond84_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
-  wire [7:0]   _GEN_249 = ~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[255:248];
-  wire [2:0]   _GEN_250 = plan_sroa_33_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
-  wire [7:0]   _GEN_251 = {_GEN_250, _table_0_rd[500:496]};
-  wire [7:0]   _GEN_252 = plan_sroa_63_0_r0s3[0] ? conv_i13_i_31_r0s3 : not_i3373_r0s3;
-  wire [7:0]   _GEN_253 = _GEN_252 & symbol_sroa_0_0103_31_r0s3;
-  wire         _GEN_254 = _GEN_253 == _GEN_252;
-  wire [7:0]   _GEN_255 = {select_r0s3__31, table_r0s3[500:496]};
-  wire         _GEN_256 = first_0_r0 | _GEN_6;
-  wire         _GEN_257 =
-    _GEN_256
+  wire         _GEN_23 = plan_sroa_5_0_r0[2:0] == 3'h2;
+  wire         _GEN_24 = plan_sroa_5_0_r0[2:0] == 3'h6;
+  wire         _GEN_25 = ~_GEN_23 & ~_GEN_24;
+  wire [511:0] _GEN_26 = _GEN_8 ? 512'h0 : pieces_dout;
+  wire [3:0]   _GEN_27 = plan_sroa_48_0_r0[3:0] ^ at_sroa_0_0_r0[3:0];
+  wire [15:0]  _GEN_28 =
+    xor_r0s3
+      ? table_r0s3[15:0]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
+  wire [7:0]   _GEN_29 = ~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[7:0];
+  wire [2:0]   _GEN_30 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
+  wire [7:0]   _GEN_31 = {_GEN_30, _table_0_rd[4:0]};
+  wire [31:0]  _GEN_32 = or_r0s2 ? _tiles_0_rd : 32'h0;
+  wire [7:0]   _GEN_33 = 8'hFF << _GEN_32[3:0];
+  wire         _GEN_34 = and_r0s3__1 & v95_r0s3 == 8'h0;
+  wire [7:0]   _GEN_35 = plan_sroa_69_0_r0s3[0] ? conv_i13_i_r0s3 : not_i3662_r0s3;
+  wire [15:0]  _GEN_36 = plan_sroa_37_0_r0[0] ? 16'hB : 16'h8;
+  wire [7:0]   _GEN_37 = _GEN_35 & symbol_sroa_0_0106_r0s3;
+  wire         _GEN_38 = _GEN_37 == _GEN_35;
+  wire [7:0]   _GEN_39 = {select_r0s3, table_r0s3[4:0]};
+  wire [15:0]  _GEN_40 =
+    xor_r0s3
+      ? table_r0s3[31:16]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
+  wire [2:0]   _GEN_41 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
+  wire [7:0]   _GEN_42 = {_GEN_41, _table_0_rd[20:16]};
+  wire [7:0]   _GEN_43 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_1_r0s3;
+  wire [7:0]   _GEN_44 = _GEN_43 & symbol_sroa_0_0106_1_r0s3;
+  wire         _GEN_45 = _GEN_44 == _GEN_43;
+  wire [7:0]   _GEN_46 = {select_r0s3__1, table_r0s3[20:16]};
+  wire [15:0]  _GEN_47 =
+    xor_r0s3
+      ? table_r0s3[47:32]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
+  wire [2:0]   _GEN_48 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
+  wire [7:0]   _GEN_49 = {_GEN_48, _table_0_rd[36:32]};
+  wire [7:0]   _GEN_50 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_2_r0s3;
+  wire [7:0]   _GEN_51 = _GEN_50 & symbol_sroa_0_0106_2_r0s3;
+  wire         _GEN_52 = _GEN_51 == _GEN_50;
+  wire [7:0]   _GEN_53 = {select_r0s3__2, table_r0s3[36:32]};
+  wire [15:0]  _GEN_54 =
+    xor_r0s3
+      ? table_r0s3[63:48]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
+  wire [2:0]   _GEN_55 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
+  wire [7:0]   _GEN_56 = {_GEN_55, _table_0_rd[52:48]};
+  wire [7:0]   _GEN_57 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_3_r0s3;
+  wire [7:0]   _GEN_58 = _GEN_57 & symbol_sroa_0_0106_3_r0s3;
+  wire         _GEN_59 = _GEN_58 == _GEN_57;
+  wire [7:0]   _GEN_60 = {select_r0s3__3, table_r0s3[52:48]};
+  wire [15:0]  _GEN_61 =
+    xor_r0s3
+      ? table_r0s3[79:64]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
+  wire [2:0]   _GEN_62 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
+  wire [7:0]   _GEN_63 = {_GEN_62, _table_0_rd[68:64]};
+  wire [7:0]   _GEN_64 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_4_r0s3;
+  wire [7:0]   _GEN_65 = _GEN_64 & symbol_sroa_0_0106_4_r0s3;
+  wire         _GEN_66 = _GEN_65 == _GEN_64;
+  wire [7:0]   _GEN_67 = {select_r0s3__4, table_r0s3[68:64]};
+  wire [15:0]  _GEN_68 =
+    xor_r0s3
+      ? table_r0s3[95:80]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
+  wire [2:0]   _GEN_69 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
+  wire [7:0]   _GEN_70 = {_GEN_69, _table_0_rd[84:80]};
+  wire [7:0]   _GEN_71 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_5_r0s3;
+  wire [7:0]   _GEN_72 = _GEN_71 & symbol_sroa_0_0106_5_r0s3;
+  wire         _GEN_73 = _GEN_72 == _GEN_71;
+  wire [7:0]   _GEN_74 = {select_r0s3__5, table_r0s3[84:80]};
+  wire [15:0]  _GEN_75 =
+    xor_r0s3
+      ? table_r0s3[111:96]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
+  wire [2:0]   _GEN_76 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
+  wire [7:0]   _GEN_77 = {_GEN_76, _table_0_rd[100:96]};
+  wire [7:0]   _GEN_78 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_6_r0s3;
+  wire [7:0]   _GEN_79 = _GEN_78 & symbol_sroa_0_0106_6_r0s3;
+  wire         _GEN_80 = _GEN_79 == _GEN_78;
+  wire [7:0]   _GEN_81 = {select_r0s3__6, table_r0s3[100:96]};
+  wire [15:0]  _GEN_82 =
+    xor_r0s3
+      ? table_r0s3[127:112]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
+  wire [2:0]   _GEN_83 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
+  wire [7:0]   _GEN_84 = {_GEN_83, _table_0_rd[116:112]};
+  wire [7:0]   _GEN_85 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_7_r0s3;
+  wire [7:0]   _GEN_86 = _GEN_85 & symbol_sroa_0_0106_7_r0s3;
+  wire         _GEN_87 = _GEN_86 == _GEN_85;
+  wire [7:0]   _GEN_88 = {select_r0s3__7, table_r0s3[116:112]};
+  wire [15:0]  _GEN_89 =
+    xor_r0s3
+      ? table_r0s3[143:128]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
+  wire [2:0]   _GEN_90 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
+  wire [7:0]   _GEN_91 = {_GEN_90, _table_0_rd[132:128]};
+  wire [7:0]   _GEN_92 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_8_r0s3;
+  wire [7:0]   _GEN_93 = _GEN_92 & symbol_sroa_0_0106_8_r0s3;
+  wire         _GEN_94 = _GEN_93 == _GEN_92;
+  wire [7:0]   _GEN_95 = {select_r0s3__8, table_r0s3[132:128]};
+  wire [15:0]  _GEN_96 =
+    xor_r0s3
+      ? table_r0s3[159:144]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
+  wire [2:0]   _GEN_97 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
+  wire [7:0]   _GEN_98 = {_GEN_97, _table_0_rd[148:144]};
+  wire [7:0]   _GEN_99 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_9_r0s3;
+  wire [7:0]   _GEN_100 = _GEN_99 & symbol_sroa_0_0106_9_r0s3;
+  wire         _GEN_101 = _GEN_100 == _GEN_99;
+  wire [7:0]   _GEN_102 = {select_r0s3__9, table_r0s3[148:144]};
+  wire [15:0]  _GEN_103 =
+    xor_r0s3
+      ? table_r0s3[175:160]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
+  wire [2:0]   _GEN_104 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
+  wire [7:0]   _GEN_105 = {_GEN_104, _table_0_rd[164:160]};
+  wire [7:0]   _GEN_106 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_10_r0s3;
+  wire [7:0]   _GEN_107 = _GEN_106 & symbol_sroa_0_0106_10_r0s3;
+  wire         _GEN_108 = _GEN_107 == _GEN_106;
+  wire [7:0]   _GEN_109 = {select_r0s3__10, table_r0s3[164:160]};
+  wire [15:0]  _GEN_110 =
+    xor_r0s3
+      ? table_r0s3[191:176]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
+  wire [2:0]   _GEN_111 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
+  wire [7:0]   _GEN_112 = {_GEN_111, _table_0_rd[180:176]};
+  wire [7:0]   _GEN_113 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_11_r0s3;
+  wire [7:0]   _GEN_114 = _GEN_113 & symbol_sroa_0_0106_11_r0s3;
+  wire         _GEN_115 = _GEN_114 == _GEN_113;
+  wire [7:0]   _GEN_116 = {select_r0s3__11, table_r0s3[180:176]};
+  wire [15:0]  _GEN_117 =
+    xor_r0s3
+      ? table_r0s3[207:192]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
+  wire [2:0]   _GEN_118 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
+  wire [7:0]   _GEN_119 = {_GEN_118, _table_0_rd[196:192]};
+  wire [7:0]   _GEN_120 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_12_r0s3;
+  wire [7:0]   _GEN_121 = _GEN_120 & symbol_sroa_0_0106_12_r0s3;
+  wire         _GEN_122 = _GEN_121 == _GEN_120;
+  wire [7:0]   _GEN_123 = {select_r0s3__12, table_r0s3[196:192]};
+  wire [15:0]  _GEN_124 =
+    xor_r0s3
+      ? table_r0s3[223:208]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
+  wire [2:0]   _GEN_125 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
+  wire [7:0]   _GEN_126 = {_GEN_125, _table_0_rd[212:208]};
+  wire [7:0]   _GEN_127 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_13_r0s3;
+  wire [7:0]   _GEN_128 = _GEN_127 & symbol_sroa_0_0106_13_r0s3;
+  wire         _GEN_129 = _GEN_128 == _GEN_127;
+  wire [7:0]   _GEN_130 = {select_r0s3__13, table_r0s3[212:208]};
+  wire [15:0]  _GEN_131 =
+    xor_r0s3
+      ? table_r0s3[239:224]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
+  wire [2:0]   _GEN_132 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
+  wire [7:0]   _GEN_133 = {_GEN_132, _table_0_rd[228:224]};
+  wire [7:0]   _GEN_134 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_14_r0s3;
+  wire [7:0]   _GEN_135 = _GEN_134 & symbol_sroa_0_0106_14_r0s3;
+  wire         _GEN_136 = _GEN_135 == _GEN_134;
+  wire [7:0]   _GEN_137 = {select_r0s3__14, table_r0s3[228:224]};
+  wire [15:0]  _GEN_138 =
+    xor_r0s3
+      ? table_r0s3[255:240]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
+  wire [2:0]   _GEN_139 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
+  wire [7:0]   _GEN_140 = {_GEN_139, _table_0_rd[244:240]};
+  wire [7:0]   _GEN_141 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_15_r0s3;
+  wire [7:0]   _GEN_142 = _GEN_141 & symbol_sroa_0_0106_15_r0s3;
+  wire         _GEN_143 = _GEN_142 == _GEN_141;
+  wire [7:0]   _GEN_144 = {select_r0s3__15, table_r0s3[244:240]};
+  wire [15:0]  _GEN_145 =
+    xor_r0s3
+      ? table_r0s3[271:256]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
+  wire [2:0]   _GEN_146 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
+  wire [7:0]   _GEN_147 = {_GEN_146, _table_0_rd[260:256]};
+  wire [7:0]   _GEN_148 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_16_r0s3;
+  wire [7:0]   _GEN_149 = _GEN_148 & symbol_sroa_0_0106_16_r0s3;
+  wire         _GEN_150 = _GEN_149 == _GEN_148;
+  wire [7:0]   _GEN_151 = {select_r0s3__16, table_r0s3[260:256]};
+  wire [15:0]  _GEN_152 =
+    xor_r0s3
+      ? table_r0s3[287:272]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
+  wire [2:0]   _GEN_153 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
+  wire [7:0]   _GEN_154 = {_GEN_153, _table_0_rd[276:272]};
+  wire [7:0]   _GEN_155 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_17_r0s3;
+  wire [7:0]   _GEN_156 = _GEN_155 & symbol_sroa_0_0106_17_r0s3;
+  wire         _GEN_157 = _GEN_156 == _GEN_155;
+  wire [7:0]   _GEN_158 = {select_r0s3__17, table_r0s3[276:272]};
+  wire [15:0]  _GEN_159 =
+    xor_r0s3
+      ? table_r0s3[303:288]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
+  wire [2:0]   _GEN_160 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
+  wire [7:0]   _GEN_161 = {_GEN_160, _table_0_rd[292:288]};
+  wire [7:0]   _GEN_162 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_18_r0s3;
+  wire [7:0]   _GEN_163 = _GEN_162 & symbol_sroa_0_0106_18_r0s3;
+  wire         _GEN_164 = _GEN_163 == _GEN_162;
+  wire [7:0]   _GEN_165 = {select_r0s3__18, table_r0s3[292:288]};
+  wire [15:0]  _GEN_166 =
+    xor_r0s3
+      ? table_r0s3[319:304]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
+  wire [2:0]   _GEN_167 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
+  wire [7:0]   _GEN_168 = {_GEN_167, _table_0_rd[308:304]};
+  wire [7:0]   _GEN_169 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_19_r0s3;
+  wire [7:0]   _GEN_170 = _GEN_169 & symbol_sroa_0_0106_19_r0s3;
+  wire         _GEN_171 = _GEN_170 == _GEN_169;
+  wire [7:0]   _GEN_172 = {select_r0s3__19, table_r0s3[308:304]};
+  wire [15:0]  _GEN_173 =
+    xor_r0s3
+      ? table_r0s3[335:320]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
+  wire [2:0]   _GEN_174 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
+  wire [7:0]   _GEN_175 = {_GEN_174, _table_0_rd[324:320]};
+  wire [7:0]   _GEN_176 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_20_r0s3;
+  wire [7:0]   _GEN_177 = _GEN_176 & symbol_sroa_0_0106_20_r0s3;
+  wire         _GEN_178 = _GEN_177 == _GEN_176;
+  wire [7:0]   _GEN_179 = {select_r0s3__20, table_r0s3[324:320]};
+  wire [15:0]  _GEN_180 =
+    xor_r0s3
+      ? table_r0s3[351:336]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
+  wire [2:0]   _GEN_181 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
+  wire [7:0]   _GEN_182 = {_GEN_181, _table_0_rd[340:336]};
+  wire [7:0]   _GEN_183 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_21_r0s3;
+  wire [7:0]   _GEN_184 = _GEN_183 & symbol_sroa_0_0106_21_r0s3;
+  wire         _GEN_185 = _GEN_184 == _GEN_183;
+  wire [7:0]   _GEN_186 = {select_r0s3__21, table_r0s3[340:336]};
+  wire [15:0]  _GEN_187 =
+    xor_r0s3
+      ? table_r0s3[367:352]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
+  wire [2:0]   _GEN_188 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
+  wire [7:0]   _GEN_189 = {_GEN_188, _table_0_rd[356:352]};
+  wire [7:0]   _GEN_190 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_22_r0s3;
+  wire [7:0]   _GEN_191 = _GEN_190 & symbol_sroa_0_0106_22_r0s3;
+  wire         _GEN_192 = _GEN_191 == _GEN_190;
+  wire [7:0]   _GEN_193 = {select_r0s3__22, table_r0s3[356:352]};
+  wire [15:0]  _GEN_194 =
+    xor_r0s3
+      ? table_r0s3[383:368]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
+  wire [2:0]   _GEN_195 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
+  wire [7:0]   _GEN_196 = {_GEN_195, _table_0_rd[372:368]};
+  wire [7:0]   _GEN_197 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_23_r0s3;
+  wire [7:0]   _GEN_198 = _GEN_197 & symbol_sroa_0_0106_23_r0s3;
+  wire         _GEN_199 = _GEN_198 == _GEN_197;
+  wire [7:0]   _GEN_200 = {select_r0s3__23, table_r0s3[372:368]};
+  wire [15:0]  _GEN_201 =
+    xor_r0s3
+      ? table_r0s3[399:384]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
+  wire [2:0]   _GEN_202 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
+  wire [7:0]   _GEN_203 = {_GEN_202, _table_0_rd[388:384]};
+  wire [7:0]   _GEN_204 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_24_r0s3;
+  wire [7:0]   _GEN_205 = _GEN_204 & symbol_sroa_0_0106_24_r0s3;
+  wire         _GEN_206 = _GEN_205 == _GEN_204;
+  wire [7:0]   _GEN_207 = {select_r0s3__24, table_r0s3[388:384]};
+  wire [15:0]  _GEN_208 =
+    xor_r0s3
+      ? table_r0s3[415:400]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
+  wire [2:0]   _GEN_209 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
+  wire [7:0]   _GEN_210 = {_GEN_209, _table_0_rd[404:400]};
+  wire [7:0]   _GEN_211 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_25_r0s3;
+  wire [7:0]   _GEN_212 = _GEN_211 & symbol_sroa_0_0106_25_r0s3;
+  wire         _GEN_213 = _GEN_212 == _GEN_211;
+  wire [7:0]   _GEN_214 = {select_r0s3__25, table_r0s3[404:400]};
+  wire [15:0]  _GEN_215 =
+    xor_r0s3
+      ? table_r0s3[431:416]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
+  wire [2:0]   _GEN_216 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
+  wire [7:0]   _GEN_217 = {_GEN_216, _table_0_rd[420:416]};
+  wire [7:0]   _GEN_218 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_26_r0s3;
+  wire [7:0]   _GEN_219 = _GEN_218 & symbol_sroa_0_0106_26_r0s3;
+  wire         _GEN_220 = _GEN_219 == _GEN_218;
+  wire [7:0]   _GEN_221 = {select_r0s3__26, table_r0s3[420:416]};
+  wire [15:0]  _GEN_222 =
+    xor_r0s3
+      ? table_r0s3[447:432]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
+  wire [2:0]   _GEN_223 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
+  wire [7:0]   _GEN_224 = {_GEN_223, _table_0_rd[436:432]};
+  wire [7:0]   _GEN_225 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_27_r0s3;
+  wire [7:0]   _GEN_226 = _GEN_225 & symbol_sroa_0_0106_27_r0s3;
+  wire         _GEN_227 = _GEN_226 == _GEN_225;
+  wire [7:0]   _GEN_228 = {select_r0s3__27, table_r0s3[436:432]};
+  wire [15:0]  _GEN_229 =
+    xor_r0s3
+      ? table_r0s3[463:448]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
+  wire [2:0]   _GEN_230 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
+  wire [7:0]   _GEN_231 = {_GEN_230, _table_0_rd[452:448]};
+  wire [7:0]   _GEN_232 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_28_r0s3;
+  wire [7:0]   _GEN_233 = _GEN_232 & symbol_sroa_0_0106_28_r0s3;
+  wire         _GEN_234 = _GEN_233 == _GEN_232;
+  wire [7:0]   _GEN_235 = {select_r0s3__28, table_r0s3[452:448]};
+  wire [15:0]  _GEN_236 =
+    xor_r0s3
+      ? table_r0s3[479:464]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
+  wire [2:0]   _GEN_237 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
+  wire [7:0]   _GEN_238 = {_GEN_237, _table_0_rd[468:464]};
+  wire [7:0]   _GEN_239 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_29_r0s3;
+  wire [7:0]   _GEN_240 = _GEN_239 & symbol_sroa_0_0106_29_r0s3;
+  wire         _GEN_241 = _GEN_240 == _GEN_239;
+  wire [7:0]   _GEN_242 = {select_r0s3__29, table_r0s3[468:464]};
+  wire [15:0]  _GEN_243 =
+    xor_r0s3
+      ? table_r0s3[495:480]
+      : cmp_i796_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
+  wire [2:0]   _GEN_244 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
+  wire [7:0]   _GEN_245 = {_GEN_244, _table_0_rd[484:480]};
+  wire [7:0]   _GEN_246 = xor_r0s3__2 ? not_i3662_r0s3 : conv_i13_i_30_r0s3;
+  wire [7:0]   _GEN_247 = _GEN_246 & symbol_sroa_0_0106_30_r0s3;
+  wire         _GEN_248 = _GEN_247 == _GEN_246;
+  wire [7:0]   _GEN_249 = {select_r0s3__30, table_r0s3[484:480]};
+  wire [15:0]  _GEN_250 =
+    xor_r0s3 | ~cmp_i796_not_r0s3 ? table_r0s3[511:496] : sroa_speculated_4_r0s3[15:0];
+  wire [7:0]   _GEN_251 = ~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[255:248];
+  wire [2:0]   _GEN_252 = plan_sroa_37_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
+  wire [7:0]   _GEN_253 = {_GEN_252, _table_0_rd[500:496]};
+  wire [7:0]   _GEN_254 = plan_sroa_69_0_r0s3[0] ? conv_i13_i_31_r0s3 : not_i3662_r0s3;
+  wire [7:0]   _GEN_255 = _GEN_254 & symbol_sroa_0_0106_31_r0s3;
+  wire         _GEN_256 = _GEN_255 == _GEN_254;
+  wire [7:0]   _GEN_257 = {select_r0s3__31, table_r0s3[500:496]};
+  wire         _GEN_258 = first_0_r0 | _GEN_6;
+  wire         _GEN_259 =
+    _GEN_258
       ? (first_0_r0 ? plans_dout[35:26] == 10'h0 : first_0_r0)
       : left_sroa_0_0_r0 == 10'h1;
-  wire         _GEN_258 = _GEN_26 == 4'h0;
-  wire         _GEN_259 = ~started | _GEN_3;
-  wire         _GEN_260 = _GEN_7 & _GEN_258;
-  wire         _GEN_261 = _GEN_260 | first_0_r0;
-  wire         _GEN_262 = ~started | _GEN_257;
-  wire         _GEN_263 =
-    at_sroa_24_0_r0 == 7'h3F | (plan_sroa_38_0_r0[6:0] ^ at_sroa_19_0_r0[6:0]) == 7'h0;
-  wire [15:0]  _GEN_264 =
-    {_GEN_25[480],
-     _GEN_25[448],
-     _GEN_25[416],
-     _GEN_25[384],
-     _GEN_25[352],
-     _GEN_25[320],
-     _GEN_25[288],
-     _GEN_25[256],
-     _GEN_25[224],
-     _GEN_25[192],
-     _GEN_25[160],
-     _GEN_25[128],
-     _GEN_25[96],
-     _GEN_25[64],
-     _GEN_25[32],
-     _GEN_25[0]} >> (plan_sroa_33_0_r0[0] ? 16'hB : 16'h8);
-  wire [7:0]   _GEN_265 =
-    cmp_i_i2963_r0s3 | ~_GEN_33 & _GEN_36 ? 8'h0 : _GEN_37 - _GEN_35;
-  wire [8:0]   _GEN_266 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[224], _GEN_265}
+  wire         _GEN_260 = _GEN_27 == 4'h0;
+  wire         _GEN_261 = ~started | _GEN_3;
+  wire         _GEN_262 = _GEN_7 & _GEN_260;
+  wire         _GEN_263 = _GEN_262 | first_0_r0;
+  wire         _GEN_264 = ~started | _GEN_259;
+  wire         _GEN_265 =
+    at_sroa_25_0_r0 == 7'h3F | (plan_sroa_42_0_r0[6:0] ^ at_sroa_20_0_r0[6:0]) == 7'h0;
+  wire [15:0]  _GEN_266 =
+    {_GEN_26[480],
+     _GEN_26[448],
+     _GEN_26[416],
+     _GEN_26[384],
+     _GEN_26[352],
+     _GEN_26[320],
+     _GEN_26[288],
+     _GEN_26[256],
+     _GEN_26[224],
+     _GEN_26[192],
+     _GEN_26[160],
+     _GEN_26[128],
+     _GEN_26[96],
+     _GEN_26[64],
+     _GEN_26[32],
+     _GEN_26[0]} >> _GEN_36;
+  wire [7:0]   _GEN_267 =
+    cmp_i_i3203_r0s3 | ~_GEN_34 & _GEN_38 ? 8'h0 : _GEN_39 - _GEN_37;
+  wire [8:0]   _GEN_268 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[224], _GEN_267}
       : {words_sroa_0_0_r0s3[320],
-         _GEN_265[4:0],
+         _GEN_267[4:0],
          words_sroa_0_0_r0s3[288],
          words_sroa_0_0_r0s3[256],
          words_sroa_0_0_r0s3[224]};
-  wire [7:0]   _GEN_267 =
-    cmp_i_i2963_1_r0s3 | ~_GEN_33 & _GEN_43 ? 8'h0 : _GEN_44 - _GEN_42;
-  wire [8:0]   _GEN_268 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[225], _GEN_267}
+  wire [7:0]   _GEN_269 =
+    cmp_i_i3203_1_r0s3 | ~_GEN_34 & _GEN_45 ? 8'h0 : _GEN_46 - _GEN_44;
+  wire [8:0]   _GEN_270 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[225], _GEN_269}
       : {words_sroa_0_0_r0s3[321],
-         _GEN_267[4:0],
+         _GEN_269[4:0],
          words_sroa_0_0_r0s3[289],
          words_sroa_0_0_r0s3[257],
          words_sroa_0_0_r0s3[225]};
-  wire [7:0]   _GEN_269 =
-    cmp_i_i2963_2_r0s3 | ~_GEN_33 & _GEN_50 ? 8'h0 : _GEN_51 - _GEN_49;
-  wire [8:0]   _GEN_270 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[226], _GEN_269}
+  wire [7:0]   _GEN_271 =
+    cmp_i_i3203_2_r0s3 | ~_GEN_34 & _GEN_52 ? 8'h0 : _GEN_53 - _GEN_51;
+  wire [8:0]   _GEN_272 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[226], _GEN_271}
       : {words_sroa_0_0_r0s3[322],
-         _GEN_269[4:0],
+         _GEN_271[4:0],
          words_sroa_0_0_r0s3[290],
          words_sroa_0_0_r0s3[258],
          words_sroa_0_0_r0s3[226]};
-  wire [7:0]   _GEN_271 =
-    cmp_i_i2963_3_r0s3 | ~_GEN_33 & _GEN_57 ? 8'h0 : _GEN_58 - _GEN_56;
-  wire [8:0]   _GEN_272 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[227], _GEN_271}
+  wire [7:0]   _GEN_273 =
+    cmp_i_i3203_3_r0s3 | ~_GEN_34 & _GEN_59 ? 8'h0 : _GEN_60 - _GEN_58;
+  wire [8:0]   _GEN_274 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[227], _GEN_273}
       : {words_sroa_0_0_r0s3[323],
-         _GEN_271[4:0],
+         _GEN_273[4:0],
          words_sroa_0_0_r0s3[291],
          words_sroa_0_0_r0s3[259],
          words_sroa_0_0_r0s3[227]};
-  wire [7:0]   _GEN_273 =
-    cmp_i_i2963_4_r0s3 | ~_GEN_33 & _GEN_64 ? 8'h0 : _GEN_65 - _GEN_63;
-  wire [8:0]   _GEN_274 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[228], _GEN_273}
+  wire [7:0]   _GEN_275 =
+    cmp_i_i3203_4_r0s3 | ~_GEN_34 & _GEN_66 ? 8'h0 : _GEN_67 - _GEN_65;
+  wire [8:0]   _GEN_276 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[228], _GEN_275}
       : {words_sroa_0_0_r0s3[324],
-         _GEN_273[4:0],
+         _GEN_275[4:0],
          words_sroa_0_0_r0s3[292],
          words_sroa_0_0_r0s3[260],
          words_sroa_0_0_r0s3[228]};
-  wire [7:0]   _GEN_275 =
-    cmp_i_i2963_5_r0s3 | ~_GEN_33 & _GEN_71 ? 8'h0 : _GEN_72 - _GEN_70;
-  wire [8:0]   _GEN_276 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[229], _GEN_275}
+  wire [7:0]   _GEN_277 =
+    cmp_i_i3203_5_r0s3 | ~_GEN_34 & _GEN_73 ? 8'h0 : _GEN_74 - _GEN_72;
+  wire [8:0]   _GEN_278 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[229], _GEN_277}
       : {words_sroa_0_0_r0s3[325],
-         _GEN_275[4:0],
+         _GEN_277[4:0],
          words_sroa_0_0_r0s3[293],
          words_sroa_0_0_r0s3[261],
          words_sroa_0_0_r0s3[229]};
-  wire [7:0]   _GEN_277 =
-    cmp_i_i2963_6_r0s3 | ~_GEN_33 & _GEN_78 ? 8'h0 : _GEN_79 - _GEN_77;
-  wire [8:0]   _GEN_278 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[230], _GEN_277}
+  wire [7:0]   _GEN_279 =
+    cmp_i_i3203_6_r0s3 | ~_GEN_34 & _GEN_80 ? 8'h0 : _GEN_81 - _GEN_79;
+  wire [8:0]   _GEN_280 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[230], _GEN_279}
       : {words_sroa_0_0_r0s3[326],
-         _GEN_277[4:0],
+         _GEN_279[4:0],
          words_sroa_0_0_r0s3[294],
          words_sroa_0_0_r0s3[262],
          words_sroa_0_0_r0s3[230]};
-  wire [7:0]   _GEN_279 =
-    cmp_i_i2963_7_r0s3 | ~_GEN_33 & _GEN_85 ? 8'h0 : _GEN_86 - _GEN_84;
-  wire [8:0]   _GEN_280 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[231], _GEN_279}
+  wire [7:0]   _GEN_281 =
+    cmp_i_i3203_7_r0s3 | ~_GEN_34 & _GEN_87 ? 8'h0 : _GEN_88 - _GEN_86;
+  wire [8:0]   _GEN_282 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[231], _GEN_281}
       : {words_sroa_0_0_r0s3[327],
-         _GEN_279[4:0],
+         _GEN_281[4:0],
          words_sroa_0_0_r0s3[295],
          words_sroa_0_0_r0s3[263],
          words_sroa_0_0_r0s3[231]};
-  wire [7:0]   _GEN_281 =
-    cmp_i_i2963_8_r0s3 | ~_GEN_33 & _GEN_92 ? 8'h0 : _GEN_93 - _GEN_91;
-  wire [8:0]   _GEN_282 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[232], _GEN_281}
+  wire [7:0]   _GEN_283 =
+    cmp_i_i3203_8_r0s3 | ~_GEN_34 & _GEN_94 ? 8'h0 : _GEN_95 - _GEN_93;
+  wire [8:0]   _GEN_284 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[232], _GEN_283}
       : {words_sroa_0_0_r0s3[328],
-         _GEN_281[4:0],
+         _GEN_283[4:0],
          words_sroa_0_0_r0s3[296],
          words_sroa_0_0_r0s3[264],
          words_sroa_0_0_r0s3[232]};
-  wire [7:0]   _GEN_283 =
-    cmp_i_i2963_9_r0s3 | ~_GEN_33 & _GEN_99 ? 8'h0 : _GEN_100 - _GEN_98;
-  wire [8:0]   _GEN_284 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[233], _GEN_283}
+  wire [7:0]   _GEN_285 =
+    cmp_i_i3203_9_r0s3 | ~_GEN_34 & _GEN_101 ? 8'h0 : _GEN_102 - _GEN_100;
+  wire [8:0]   _GEN_286 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[233], _GEN_285}
       : {words_sroa_0_0_r0s3[329],
-         _GEN_283[4:0],
+         _GEN_285[4:0],
          words_sroa_0_0_r0s3[297],
          words_sroa_0_0_r0s3[265],
          words_sroa_0_0_r0s3[233]};
-  wire [7:0]   _GEN_285 =
-    cmp_i_i2963_10_r0s3 | ~_GEN_33 & _GEN_106 ? 8'h0 : _GEN_107 - _GEN_105;
-  wire [8:0]   _GEN_286 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[234], _GEN_285}
+  wire [7:0]   _GEN_287 =
+    cmp_i_i3203_10_r0s3 | ~_GEN_34 & _GEN_108 ? 8'h0 : _GEN_109 - _GEN_107;
+  wire [8:0]   _GEN_288 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[234], _GEN_287}
       : {words_sroa_0_0_r0s3[330],
-         _GEN_285[4:0],
+         _GEN_287[4:0],
          words_sroa_0_0_r0s3[298],
          words_sroa_0_0_r0s3[266],
          words_sroa_0_0_r0s3[234]};
-  wire [7:0]   _GEN_287 =
-    cmp_i_i2963_11_r0s3 | ~_GEN_33 & _GEN_113 ? 8'h0 : _GEN_114 - _GEN_112;
-  wire [8:0]   _GEN_288 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[235], _GEN_287}
+  wire [7:0]   _GEN_289 =
+    cmp_i_i3203_11_r0s3 | ~_GEN_34 & _GEN_115 ? 8'h0 : _GEN_116 - _GEN_114;
+  wire [8:0]   _GEN_290 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[235], _GEN_289}
       : {words_sroa_0_0_r0s3[331],
-         _GEN_287[4:0],
+         _GEN_289[4:0],
          words_sroa_0_0_r0s3[299],
          words_sroa_0_0_r0s3[267],
          words_sroa_0_0_r0s3[235]};
-  wire [7:0]   _GEN_289 =
-    cmp_i_i2963_12_r0s3 | ~_GEN_33 & _GEN_120 ? 8'h0 : _GEN_121 - _GEN_119;
-  wire [8:0]   _GEN_290 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[236], _GEN_289}
+  wire [7:0]   _GEN_291 =
+    cmp_i_i3203_12_r0s3 | ~_GEN_34 & _GEN_122 ? 8'h0 : _GEN_123 - _GEN_121;
+  wire [8:0]   _GEN_292 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[236], _GEN_291}
       : {words_sroa_0_0_r0s3[332],
-         _GEN_289[4:0],
+         _GEN_291[4:0],
          words_sroa_0_0_r0s3[300],
          words_sroa_0_0_r0s3[268],
          words_sroa_0_0_r0s3[236]};
-  wire [7:0]   _GEN_291 =
-    cmp_i_i2963_13_r0s3 | ~_GEN_33 & _GEN_127 ? 8'h0 : _GEN_128 - _GEN_126;
-  wire [8:0]   _GEN_292 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[237], _GEN_291}
+  wire [7:0]   _GEN_293 =
+    cmp_i_i3203_13_r0s3 | ~_GEN_34 & _GEN_129 ? 8'h0 : _GEN_130 - _GEN_128;
+  wire [8:0]   _GEN_294 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[237], _GEN_293}
       : {words_sroa_0_0_r0s3[333],
-         _GEN_291[4:0],
+         _GEN_293[4:0],
          words_sroa_0_0_r0s3[301],
          words_sroa_0_0_r0s3[269],
          words_sroa_0_0_r0s3[237]};
-  wire [7:0]   _GEN_293 =
-    cmp_i_i2963_14_r0s3 | ~_GEN_33 & _GEN_134 ? 8'h0 : _GEN_135 - _GEN_133;
-  wire [8:0]   _GEN_294 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[238], _GEN_293}
+  wire [7:0]   _GEN_295 =
+    cmp_i_i3203_14_r0s3 | ~_GEN_34 & _GEN_136 ? 8'h0 : _GEN_137 - _GEN_135;
+  wire [8:0]   _GEN_296 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[238], _GEN_295}
       : {words_sroa_0_0_r0s3[334],
-         _GEN_293[4:0],
+         _GEN_295[4:0],
          words_sroa_0_0_r0s3[302],
          words_sroa_0_0_r0s3[270],
          words_sroa_0_0_r0s3[238]};
-  wire [7:0]   _GEN_295 =
-    cmp_i_i2963_15_r0s3 | ~_GEN_33 & _GEN_141 ? 8'h0 : _GEN_142 - _GEN_140;
-  wire [8:0]   _GEN_296 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[239], _GEN_295}
+  wire [7:0]   _GEN_297 =
+    cmp_i_i3203_15_r0s3 | ~_GEN_34 & _GEN_143 ? 8'h0 : _GEN_144 - _GEN_142;
+  wire [8:0]   _GEN_298 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[239], _GEN_297}
       : {words_sroa_0_0_r0s3[335],
-         _GEN_295[4:0],
+         _GEN_297[4:0],
          words_sroa_0_0_r0s3[303],
          words_sroa_0_0_r0s3[271],
          words_sroa_0_0_r0s3[239]};
-  wire [7:0]   _GEN_297 =
-    cmp_i_i2963_16_r0s3 | ~_GEN_33 & _GEN_148 ? 8'h0 : _GEN_149 - _GEN_147;
-  wire [8:0]   _GEN_298 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[240], _GEN_297}
+  wire [7:0]   _GEN_299 =
+    cmp_i_i3203_16_r0s3 | ~_GEN_34 & _GEN_150 ? 8'h0 : _GEN_151 - _GEN_149;
+  wire [8:0]   _GEN_300 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[240], _GEN_299}
       : {words_sroa_0_0_r0s3[336],
-         _GEN_297[4:0],
+         _GEN_299[4:0],
          words_sroa_0_0_r0s3[304],
          words_sroa_0_0_r0s3[272],
          words_sroa_0_0_r0s3[240]};
-  wire [7:0]   _GEN_299 =
-    cmp_i_i2963_17_r0s3 | ~_GEN_33 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
-  wire [8:0]   _GEN_300 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[241], _GEN_299}
+  wire [7:0]   _GEN_301 =
+    cmp_i_i3203_17_r0s3 | ~_GEN_34 & _GEN_157 ? 8'h0 : _GEN_158 - _GEN_156;
+  wire [8:0]   _GEN_302 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[241], _GEN_301}
       : {words_sroa_0_0_r0s3[337],
-         _GEN_299[4:0],
+         _GEN_301[4:0],
          words_sroa_0_0_r0s3[305],
          words_sroa_0_0_r0s3[273],
          words_sroa_0_0_r0s3[241]};
-  wire [7:0]   _GEN_301 =
-    cmp_i_i2963_18_r0s3 | ~_GEN_33 & _GEN_162 ? 8'h0 : _GEN_163 - _GEN_161;
-  wire [8:0]   _GEN_302 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[242], _GEN_301}
+  wire [7:0]   _GEN_303 =
+    cmp_i_i3203_18_r0s3 | ~_GEN_34 & _GEN_164 ? 8'h0 : _GEN_165 - _GEN_163;
+  wire [8:0]   _GEN_304 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[242], _GEN_303}
       : {words_sroa_0_0_r0s3[338],
-         _GEN_301[4:0],
+         _GEN_303[4:0],
          words_sroa_0_0_r0s3[306],
          words_sroa_0_0_r0s3[274],
          words_sroa_0_0_r0s3[242]};
-  wire [7:0]   _GEN_303 =
-    cmp_i_i2963_19_r0s3 | ~_GEN_33 & _GEN_169 ? 8'h0 : _GEN_170 - _GEN_168;
-  wire [8:0]   _GEN_304 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[243], _GEN_303}
+  wire [7:0]   _GEN_305 =
+    cmp_i_i3203_19_r0s3 | ~_GEN_34 & _GEN_171 ? 8'h0 : _GEN_172 - _GEN_170;
+  wire [8:0]   _GEN_306 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[243], _GEN_305}
       : {words_sroa_0_0_r0s3[339],
-         _GEN_303[4:0],
+         _GEN_305[4:0],
          words_sroa_0_0_r0s3[307],
          words_sroa_0_0_r0s3[275],
          words_sroa_0_0_r0s3[243]};
-  wire [7:0]   _GEN_305 =
-    cmp_i_i2963_20_r0s3 | ~_GEN_33 & _GEN_176 ? 8'h0 : _GEN_177 - _GEN_175;
-  wire [8:0]   _GEN_306 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[244], _GEN_305}
+  wire [7:0]   _GEN_307 =
+    cmp_i_i3203_20_r0s3 | ~_GEN_34 & _GEN_178 ? 8'h0 : _GEN_179 - _GEN_177;
+  wire [8:0]   _GEN_308 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[244], _GEN_307}
       : {words_sroa_0_0_r0s3[340],
-         _GEN_305[4:0],
+         _GEN_307[4:0],
          words_sroa_0_0_r0s3[308],
          words_sroa_0_0_r0s3[276],
          words_sroa_0_0_r0s3[244]};
-  wire [7:0]   _GEN_307 =
-    cmp_i_i2963_21_r0s3 | ~_GEN_33 & _GEN_183 ? 8'h0 : _GEN_184 - _GEN_182;
-  wire [8:0]   _GEN_308 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[245], _GEN_307}
+  wire [7:0]   _GEN_309 =
+    cmp_i_i3203_21_r0s3 | ~_GEN_34 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
+  wire [8:0]   _GEN_310 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[245], _GEN_309}
       : {words_sroa_0_0_r0s3[341],
-         _GEN_307[4:0],
+         _GEN_309[4:0],
          words_sroa_0_0_r0s3[309],
          words_sroa_0_0_r0s3[277],
          words_sroa_0_0_r0s3[245]};
-  wire [7:0]   _GEN_309 =
-    cmp_i_i2963_22_r0s3 | ~_GEN_33 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
-  wire [8:0]   _GEN_310 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[246], _GEN_309}
+  wire [7:0]   _GEN_311 =
+    cmp_i_i3203_22_r0s3 | ~_GEN_34 & _GEN_192 ? 8'h0 : _GEN_193 - _GEN_191;
+  wire [8:0]   _GEN_312 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[246], _GEN_311}
       : {words_sroa_0_0_r0s3[342],
-         _GEN_309[4:0],
+         _GEN_311[4:0],
          words_sroa_0_0_r0s3[310],
          words_sroa_0_0_r0s3[278],
          words_sroa_0_0_r0s3[246]};
-  wire [7:0]   _GEN_311 =
-    cmp_i_i2963_23_r0s3 | ~_GEN_33 & _GEN_197 ? 8'h0 : _GEN_198 - _GEN_196;
-  wire [8:0]   _GEN_312 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[247], _GEN_311}
+  wire [7:0]   _GEN_313 =
+    cmp_i_i3203_23_r0s3 | ~_GEN_34 & _GEN_199 ? 8'h0 : _GEN_200 - _GEN_198;
+  wire [8:0]   _GEN_314 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[247], _GEN_313}
       : {words_sroa_0_0_r0s3[343],
-         _GEN_311[4:0],
+         _GEN_313[4:0],
          words_sroa_0_0_r0s3[311],
          words_sroa_0_0_r0s3[279],
          words_sroa_0_0_r0s3[247]};
-  wire [7:0]   _GEN_313 =
-    cmp_i_i2963_24_r0s3 | ~_GEN_33 & _GEN_204 ? 8'h0 : _GEN_205 - _GEN_203;
-  wire [8:0]   _GEN_314 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[248], _GEN_313}
+  wire [7:0]   _GEN_315 =
+    cmp_i_i3203_24_r0s3 | ~_GEN_34 & _GEN_206 ? 8'h0 : _GEN_207 - _GEN_205;
+  wire [8:0]   _GEN_316 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[248], _GEN_315}
       : {words_sroa_0_0_r0s3[344],
-         _GEN_313[4:0],
+         _GEN_315[4:0],
          words_sroa_0_0_r0s3[312],
          words_sroa_0_0_r0s3[280],
          words_sroa_0_0_r0s3[248]};
-  wire [7:0]   _GEN_315 =
-    cmp_i_i2963_25_r0s3 | ~_GEN_33 & _GEN_211 ? 8'h0 : _GEN_212 - _GEN_210;
-  wire [8:0]   _GEN_316 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[249], _GEN_315}
+  wire [7:0]   _GEN_317 =
+    cmp_i_i3203_25_r0s3 | ~_GEN_34 & _GEN_213 ? 8'h0 : _GEN_214 - _GEN_212;
+  wire [8:0]   _GEN_318 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[249], _GEN_317}
       : {words_sroa_0_0_r0s3[345],
-         _GEN_315[4:0],
+         _GEN_317[4:0],
          words_sroa_0_0_r0s3[313],
          words_sroa_0_0_r0s3[281],
          words_sroa_0_0_r0s3[249]};
-  wire [7:0]   _GEN_317 =
-    cmp_i_i2963_26_r0s3 | ~_GEN_33 & _GEN_218 ? 8'h0 : _GEN_219 - _GEN_217;
-  wire [8:0]   _GEN_318 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[250], _GEN_317}
+  wire [7:0]   _GEN_319 =
+    cmp_i_i3203_26_r0s3 | ~_GEN_34 & _GEN_220 ? 8'h0 : _GEN_221 - _GEN_219;
+  wire [8:0]   _GEN_320 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[250], _GEN_319}
       : {words_sroa_0_0_r0s3[346],
-         _GEN_317[4:0],
+         _GEN_319[4:0],
          words_sroa_0_0_r0s3[314],
          words_sroa_0_0_r0s3[282],
          words_sroa_0_0_r0s3[250]};
-  wire [7:0]   _GEN_319 =
-    cmp_i_i2963_27_r0s3 | ~_GEN_33 & _GEN_225 ? 8'h0 : _GEN_226 - _GEN_224;
-  wire [8:0]   _GEN_320 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[251], _GEN_319}
+  wire [7:0]   _GEN_321 =
+    cmp_i_i3203_27_r0s3 | ~_GEN_34 & _GEN_227 ? 8'h0 : _GEN_228 - _GEN_226;
+  wire [8:0]   _GEN_322 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[251], _GEN_321}
       : {words_sroa_0_0_r0s3[347],
-         _GEN_319[4:0],
+         _GEN_321[4:0],
          words_sroa_0_0_r0s3[315],
          words_sroa_0_0_r0s3[283],
          words_sroa_0_0_r0s3[251]};
-  wire [7:0]   _GEN_321 =
-    cmp_i_i2963_28_r0s3 | ~_GEN_33 & _GEN_232 ? 8'h0 : _GEN_233 - _GEN_231;
-  wire [8:0]   _GEN_322 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[252], _GEN_321}
+  wire [7:0]   _GEN_323 =
+    cmp_i_i3203_28_r0s3 | ~_GEN_34 & _GEN_234 ? 8'h0 : _GEN_235 - _GEN_233;
+  wire [8:0]   _GEN_324 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[252], _GEN_323}
       : {words_sroa_0_0_r0s3[348],
-         _GEN_321[4:0],
+         _GEN_323[4:0],
          words_sroa_0_0_r0s3[316],
          words_sroa_0_0_r0s3[284],
          words_sroa_0_0_r0s3[252]};
-  wire [7:0]   _GEN_323 =
-    cmp_i_i2963_29_r0s3 | ~_GEN_33 & _GEN_239 ? 8'h0 : _GEN_240 - _GEN_238;
-  wire [8:0]   _GEN_324 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[253], _GEN_323}
+  wire [7:0]   _GEN_325 =
+    cmp_i_i3203_29_r0s3 | ~_GEN_34 & _GEN_241 ? 8'h0 : _GEN_242 - _GEN_240;
+  wire [8:0]   _GEN_326 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[253], _GEN_325}
       : {words_sroa_0_0_r0s3[349],
-         _GEN_323[4:0],
+         _GEN_325[4:0],
          words_sroa_0_0_r0s3[317],
          words_sroa_0_0_r0s3[285],
          words_sroa_0_0_r0s3[253]};
-  wire [7:0]   _GEN_325 =
-    cmp_i_i2963_30_r0s3 | ~_GEN_33 & _GEN_246 ? 8'h0 : _GEN_247 - _GEN_245;
-  wire [8:0]   _GEN_326 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[254], _GEN_325}
+  wire [7:0]   _GEN_327 =
+    cmp_i_i3203_30_r0s3 | ~_GEN_34 & _GEN_248 ? 8'h0 : _GEN_249 - _GEN_247;
+  wire [8:0]   _GEN_328 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[254], _GEN_327}
       : {words_sroa_0_0_r0s3[350],
-         _GEN_325[4:0],
+         _GEN_327[4:0],
          words_sroa_0_0_r0s3[318],
          words_sroa_0_0_r0s3[286],
          words_sroa_0_0_r0s3[254]};
-  wire [15:0]  _GEN_327 =
-    {_GEN_25[511],
-     _GEN_25[479],
-     _GEN_25[447],
-     _GEN_25[415],
-     _GEN_25[383],
-     _GEN_25[351],
-     _GEN_25[319],
-     _GEN_25[287],
-     _GEN_25[255],
-     _GEN_25[223],
-     _GEN_25[191],
-     _GEN_25[159],
-     _GEN_25[127],
-     _GEN_25[95],
-     _GEN_25[63],
-     _GEN_25[31]} >> (~(plan_sroa_33_0_r0[0]) ? 16'h8 : 16'hB);
-  wire [7:0]   _GEN_328 =
-    cmp_i_i2963_31_r0s3 | ~_GEN_33 & _GEN_254 ? 8'h0 : _GEN_255 - _GEN_253;
-  wire [8:0]   _GEN_329 =
-    xor_r0s3
-      ? {words_sroa_0_0_r0s3[255], _GEN_328}
+  wire [15:0]  _GEN_329 =
+    {_GEN_26[511],
+     _GEN_26[479],
+     _GEN_26[447],
+     _GEN_26[415],
+     _GEN_26[383],
+     _GEN_26[351],
+     _GEN_26[319],
+     _GEN_26[287],
+     _GEN_26[255],
+     _GEN_26[223],
+     _GEN_26[191],
+     _GEN_26[159],
+     _GEN_26[127],
+     _GEN_26[95],
+     _GEN_26[63],
+     _GEN_26[31]} >> _GEN_36;
+  wire [7:0]   _GEN_330 =
+    cmp_i_i3203_31_r0s3 | ~_GEN_34 & _GEN_256 ? 8'h0 : _GEN_257 - _GEN_255;
+  wire [8:0]   _GEN_331 =
+    xor_r0s3__1
+      ? {words_sroa_0_0_r0s3[255], _GEN_330}
       : {words_sroa_0_0_r0s3[351],
-         _GEN_328[4:0],
+         _GEN_330[4:0],
          words_sroa_0_0_r0s3[319],
          words_sroa_0_0_r0s3[287],
          words_sroa_0_0_r0s3[255]};
-  wire         _GEN_330 = _GEN_7 & ~_GEN_258;
-  wire         _GEN_331 = ~started | _GEN_257 | ~(_GEN_330 | _GEN_6);
-  wire         _GEN_332 = at_sroa_12_0_r0[1:0] == 2'h1 | _GEN_258;
-  wire         _GEN_333 = _GEN_16 | _GEN_17;
+  wire         _GEN_332 = _GEN_7 & ~_GEN_260;
+  wire         _GEN_333 = ~started | _GEN_259 | ~(_GEN_332 | _GEN_6);
+  wire         _GEN_334 = at_sroa_13_0_r0[1:0] == 2'h1 | _GEN_260;
+  wire         _GEN_335 = _GEN_16 | _GEN_17;
   always_ff @(posedge clk) begin
     if (_GEN_3) begin
-      and_r0s1 <= _GEN_16;
+      and_r0s1 <= ~upper_0_r0 & ~first_0_r0 & ~_GEN_4 & ~_GEN_5;
       index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
       rows_r0s1 <= rows_dout;
       and_r0s1__1 <= _GEN_17;
       and_r0s1__2 <= _GEN_7;
-      or_cond84_not_r0s1 <= (|(plan_sroa_5_0_r0[2:1])) & plan_sroa_28_0_r0[0];
-      at_sroa_30_0_r0s1 <= at_sroa_30_0_r0;
+      or_cond87_not_r0s1 <= (|(plan_sroa_5_0_r0[2:1])) & plan_sroa_31_0_r0[0];
+      at_sroa_31_0_r0s1 <= at_sroa_31_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
       or_r0s1 <=
-        _GEN_10 & ~_GEN_18 | _GEN_7 & _GEN_20 | _GEN_7 & _GEN_22 | _GEN_7 & _GEN_24;
+        _GEN_10 & ~_GEN_18 | _GEN_7 & _GEN_20 | _GEN_7 & _GEN_22 | _GEN_25 & ~_GEN_18
+        & _GEN_7;
     end
     if (_GEN_2)
       and_r0s2 <= and_r0s1__2;
@@ -25315,15 +25374,15 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
     if (_GEN_0)
       and_r0s4 <= and_r0s3;
     if (_GEN_3)
-      cmp_i906_r0s1 <= plan_sroa_5_0_r0[2:0] == 3'h0;
+      cmp_i1030_r0s1 <= plan_sroa_5_0_r0[2:0] == 3'h0;
     if (_GEN_2)
-      cmp_i906_r0s2 <= cmp_i906_r0s1;
+      cmp_i1030_r0s2 <= cmp_i1030_r0s1;
     if (_GEN_1)
-      cmp_i906_r0s3 <= cmp_i906_r0s2;
+      cmp_i1030_r0s3 <= cmp_i1030_r0s2;
     if (_GEN_0)
-      cmp_i906_r0s4 <= cmp_i906_r0s3;
+      cmp_i1030_r0s4 <= cmp_i1030_r0s3;
     if (_GEN_3)
-      words_sroa_0_0_r0s1 <= _GEN_25;
+      words_sroa_0_0_r0s1 <= _GEN_26;
     if (_GEN_2)
       words_sroa_0_0_r0s2 <= words_sroa_0_0_r0s1;
     if (_GEN_1)
@@ -25331,1781 +25390,1780 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
     if (_GEN_0)
       words_sroa_0_0_r0s4 <= words_sroa_0_0_r0s3;
     if (_GEN_3)
-      cmp_i941_r0s1 <= _GEN_18;
+      cmp_i1065_r0s1 <= _GEN_18;
     if (_GEN_2)
-      cmp_i941_r0s2 <= cmp_i941_r0s1;
+      cmp_i1065_r0s2 <= cmp_i1065_r0s1;
     if (_GEN_1)
-      cmp_i941_r0s3 <= cmp_i941_r0s2;
+      cmp_i1065_r0s3 <= cmp_i1065_r0s2;
     if (_GEN_0)
-      cmp_i941_r0s4 <= cmp_i941_r0s3;
+      cmp_i1065_r0s4 <= cmp_i1065_r0s3;
     if (_GEN_3)
-      cond_fr_r0s1 <=
-        ~plan_sroa_23_0_r0 | plan_sroa_23_0_r0 & (|(at_sroa_12_0_r0[1:0]))
-          ? plan_sroa_23_0_r0
-          : (|_GEN_26);
+      v94_r0s1 <=
+        ~plan_sroa_26_0_r0 | plan_sroa_26_0_r0 & (|(at_sroa_13_0_r0[1:0]))
+          ? plan_sroa_26_0_r0
+          : (|_GEN_27);
     if (_GEN_2)
-      cond_fr_r0s2 <= cond_fr_r0s1;
+      v94_r0s2 <= v94_r0s1;
     if (_GEN_1)
-      cond_fr_r0s3 <= cond_fr_r0s2;
-    if (_GEN_2)
-      or_cond84_not_r0s2 <= or_cond84_not_r0s1;
-    if (_GEN_1)
-      or_cond84_not_r0s3 <= or_cond84_not_r0s2;
+      v94_r0s3 <= v94_r0s2;
     if (_GEN_3)
-      shr_i_i_i2509_r0s1 <= {503'h0, at_sroa_30_0_r0[4], 8'h0};
-    if (_GEN_2) begin
-      shr_i_i_i2509_r0s2 <= shr_i_i_i2509_r0s1;
-      at_sroa_30_0_r0s2 <= at_sroa_30_0_r0s1;
-    end
-    if (_GEN_1) begin
-      sroa_speculated_4_r0s3 <=
-        _table_0_rd >> shr_i_i_i2509_r0s2 >> {504'h0, at_sroa_30_0_r0s2[3], 7'h0}
-        >> {505'h0, at_sroa_30_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_30_0_r0s2[1], 5'h0}
-        >> {507'h0, at_sroa_30_0_r0s2[0], 4'h0};
-      table_r0s3 <= _table_0_rd;
-    end
-    if (_GEN_3) begin
-      ref_tmp101_sroa_0_0_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? _GEN_28
-          : {_GEN_25[224],
-             _GEN_25[192],
-             _GEN_25[160],
-             _GEN_25[128],
-             _GEN_25[96],
-             _GEN_25[64],
-             _GEN_25[32],
-             _GEN_25[0]};
-      code_ones_sroa_0_095_r0s1 <=
-        ~(plan_sroa_63_0_r0[0]) & _GEN_19
-          ? 8'hFF
-          : plan_sroa_63_0_r0[0]
-              ? 8'hF
-              : ~(8'hFF << (_GEN_23 | _GEN_21 ? (_GEN_23 ? 8'h3 : 8'h4) : 8'h2));
-    end
-    if (_GEN_2)
-      and_i2837_r0s2 <= ref_tmp101_sroa_0_0_r0s1 & code_ones_sroa_0_095_r0s1;
-    if (_GEN_1)
-      and_i2837_r0s3 <= and_i2837_r0s2;
-    if (_GEN_0)
-      add_i2848_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_27[15]}}, _GEN_27[15:8]})
-        + {2'h0, and_i2837_r0s3};
-    if (_GEN_3)
-      xor_r0s1 <= ~(plan_sroa_33_0_r0[0]);
+      xor_r0s1 <= ~(plan_sroa_31_0_r0[0]);
     if (_GEN_2)
       xor_r0s2 <= xor_r0s1;
-    if (_GEN_1)
+    if (_GEN_1) begin
       xor_r0s3 <= xor_r0s2;
+      table_r0s3 <= _table_0_rd;
+    end
     if (_GEN_3)
-      plan_sroa_33_0_r0s1 <= plan_sroa_33_0_r0;
+      cmp_i796_not_r0s1 <= |(plan_sroa_5_0_r0[2:1]);
     if (_GEN_2)
-      plan_sroa_33_0_r0s2 <= plan_sroa_33_0_r0s1;
+      cmp_i796_not_r0s2 <= cmp_i796_not_r0s1;
     if (_GEN_1)
-      cmp_i_i2963_r0s3 <= _GEN_30 == 8'h0;
+      cmp_i796_not_r0s3 <= cmp_i796_not_r0s2;
     if (_GEN_3)
-      xor_r0s1__1 <= ~(plan_sroa_63_0_r0[0]);
+      shr_i_i_i_r0s1 <= {503'h0, at_sroa_31_0_r0[4], 8'h0};
+    if (_GEN_2) begin
+      shr_i_i_i_r0s2 <= shr_i_i_i_r0s1;
+      at_sroa_31_0_r0s2 <= at_sroa_31_0_r0s1;
+    end
+    if (_GEN_1)
+      sroa_speculated_4_r0s3 <=
+        _table_0_rd >> shr_i_i_i_r0s2 >> {504'h0, at_sroa_31_0_r0s2[3], 7'h0}
+        >> {505'h0, at_sroa_31_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_31_0_r0s2[1], 5'h0}
+        >> {507'h0, at_sroa_31_0_r0s2[0], 4'h0};
+    if (_GEN_3) begin
+      ref_tmp122_sroa_0_0_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? _GEN_29
+          : {_GEN_26[224],
+             _GEN_26[192],
+             _GEN_26[160],
+             _GEN_26[128],
+             _GEN_26[96],
+             _GEN_26[64],
+             _GEN_26[32],
+             _GEN_26[0]};
+      code_ones_sroa_0_099_r0s1 <=
+        ~(plan_sroa_69_0_r0[0]) & _GEN_23 | ~(plan_sroa_69_0_r0[0]) & _GEN_24
+          ? 8'hFF
+          : plan_sroa_69_0_r0[0]
+              ? 8'hF
+              : ~(8'hFF << (_GEN_21 | _GEN_19 ? (_GEN_21 ? 8'h3 : 8'h4) : 8'h2));
+    end
+    if (_GEN_2)
+      and_i3077_r0s2 <= ref_tmp122_sroa_0_0_r0s1 & code_ones_sroa_0_099_r0s1;
+    if (_GEN_1)
+      and_i3077_r0s3 <= and_i3077_r0s2;
+    if (_GEN_0)
+      add_i3087_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_28[15]}}, _GEN_28[15:8]}) + {2'h0, and_i3077_r0s3};
+    if (_GEN_3)
+      xor_r0s1__1 <= ~(plan_sroa_37_0_r0[0]);
     if (_GEN_2)
       xor_r0s2__1 <= xor_r0s1__1;
+    if (_GEN_1)
+      xor_r0s3__1 <= xor_r0s2__1;
     if (_GEN_3)
-      or_r0s1__1 <= plan_sroa_63_0_r0[0] & ~_GEN_18 | _GEN_20 | _GEN_22 | _GEN_24;
+      plan_sroa_37_0_r0s1 <= plan_sroa_37_0_r0;
+    if (_GEN_2)
+      plan_sroa_37_0_r0s2 <= plan_sroa_37_0_r0s1;
+    if (_GEN_1)
+      cmp_i_i3203_r0s3 <= _GEN_31 == 8'h0;
+    if (_GEN_3)
+      xor_r0s1__2 <= ~(plan_sroa_69_0_r0[0]);
+    if (_GEN_2)
+      xor_r0s2__2 <= xor_r0s1__2;
+    if (_GEN_3)
+      or_r0s1__1 <=
+        plan_sroa_69_0_r0[0] & ~_GEN_18 | _GEN_20 | _GEN_22 | ~_GEN_18 & _GEN_25;
     if (_GEN_2)
       or_r0s2 <= or_r0s1__1;
     if (_GEN_1) begin
-      and_r0s3__1 <= xor_r0s2__1 & ~(_GEN_31[3]);
-      v94_r0s3 <= ~_GEN_32;
+      and_r0s3__1 <= xor_r0s2__2 & ~(_GEN_32[3]);
+      v95_r0s3 <= ~_GEN_33;
     end
     if (_GEN_3)
-      plan_sroa_63_0_r0s1 <= plan_sroa_63_0_r0;
+      plan_sroa_69_0_r0s1 <= plan_sroa_69_0_r0;
     if (_GEN_2)
-      plan_sroa_63_0_r0s2 <= plan_sroa_63_0_r0s1;
+      plan_sroa_69_0_r0s2 <= plan_sroa_69_0_r0s1;
     if (_GEN_1) begin
-      plan_sroa_63_0_r0s3 <= plan_sroa_63_0_r0s2;
-      conv_i13_i_r0s3 <= _GEN_31[0] ? 8'hFF : 8'hF;
-      not_i3373_r0s3 <= ~({8{~(_GEN_31[3])}} & _GEN_32);
+      plan_sroa_69_0_r0s3 <= plan_sroa_69_0_r0s2;
+      conv_i13_i_r0s3 <= _GEN_32[0] ? 8'hFF : 8'hF;
+      not_i3662_r0s3 <= ~({8{~(_GEN_32[3])}} & _GEN_33);
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_r0s1 <= plan_sroa_63_0_r0[0] ? _GEN_28 : _GEN_264[7:0];
+      symbol_sroa_0_0106_r0s1 <= plan_sroa_69_0_r0[0] ? _GEN_29 : _GEN_266[7:0];
     if (_GEN_2)
-      symbol_sroa_0_0103_r0s2 <= symbol_sroa_0_0103_r0s1;
+      symbol_sroa_0_0106_r0s2 <= symbol_sroa_0_0106_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_r0s3 <= symbol_sroa_0_0103_r0s2;
-      select_r0s3 <= _GEN_29;
+      symbol_sroa_0_0106_r0s3 <= symbol_sroa_0_0106_r0s2;
+      select_r0s3 <= _GEN_30;
     end
     if (_GEN_0) begin
-      field_r0s4 <= _GEN_266[2:0];
-      field_r0s4__1 <= _GEN_266[8:3];
+      field_r0s4 <= _GEN_268[2:0];
+      field_r0s4__1 <= _GEN_268[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_1_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[15:8])
-          : {_GEN_25[225],
-             _GEN_25[193],
-             _GEN_25[161],
-             _GEN_25[129],
-             _GEN_25[97],
-             _GEN_25[65],
-             _GEN_25[33],
-             _GEN_25[1]};
+      ref_tmp122_sroa_0_0_1_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[15:8])
+          : {_GEN_26[225],
+             _GEN_26[193],
+             _GEN_26[161],
+             _GEN_26[129],
+             _GEN_26[97],
+             _GEN_26[65],
+             _GEN_26[33],
+             _GEN_26[1]};
     if (_GEN_2)
-      and_i2837_1_r0s2 <= ref_tmp101_sroa_0_0_1_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_1_r0s2 <= ref_tmp122_sroa_0_0_1_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_1_r0s3 <= and_i2837_1_r0s2;
+      and_i3077_1_r0s3 <= and_i3077_1_r0s2;
     if (_GEN_0)
-      add_i2848_1_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_38[15]}}, _GEN_38[15:8]})
-        + {2'h0, and_i2837_1_r0s3};
+      add_i3087_1_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_40[15]}}, _GEN_40[15:8]}) + {2'h0, and_i3077_1_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_1_r0s3 <= _GEN_40 == 8'h0;
-      xor_r0s3__1 <= xor_r0s2__1;
-      conv_i13_i_1_r0s3 <= ~(_GEN_31[1]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_1_r0s3 <= _GEN_42 == 8'h0;
+      xor_r0s3__2 <= xor_r0s2__2;
+      conv_i13_i_1_r0s3 <= ~(_GEN_32[1]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_1_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_1_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[481],
-                  _GEN_25[449],
-                  _GEN_25[417],
-                  _GEN_25[385],
-                  _GEN_25[353]}
-               : {_GEN_25[481],
-                  _GEN_25[449],
-                  _GEN_25[417],
-                  _GEN_25[385],
-                  _GEN_25[353],
-                  _GEN_25[321],
-                  _GEN_25[289],
-                  _GEN_25[257]})
+                  _GEN_26[481],
+                  _GEN_26[449],
+                  _GEN_26[417],
+                  _GEN_26[385],
+                  _GEN_26[353]}
+               : {_GEN_26[481],
+                  _GEN_26[449],
+                  _GEN_26[417],
+                  _GEN_26[385],
+                  _GEN_26[353],
+                  _GEN_26[321],
+                  _GEN_26[289],
+                  _GEN_26[257]})
           : symbols_in_dout[15:8];
     if (_GEN_2)
-      symbol_sroa_0_0103_1_r0s2 <= symbol_sroa_0_0103_1_r0s1;
+      symbol_sroa_0_0106_1_r0s2 <= symbol_sroa_0_0106_1_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_1_r0s3 <= symbol_sroa_0_0103_1_r0s2;
-      select_r0s3__1 <= _GEN_39;
+      symbol_sroa_0_0106_1_r0s3 <= symbol_sroa_0_0106_1_r0s2;
+      select_r0s3__1 <= _GEN_41;
     end
     if (_GEN_0) begin
-      field_r0s4__2 <= _GEN_268[2:0];
-      field_r0s4__3 <= _GEN_268[8:3];
+      field_r0s4__2 <= _GEN_270[2:0];
+      field_r0s4__3 <= _GEN_270[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_2_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[23:16])
-          : {_GEN_25[226],
-             _GEN_25[194],
-             _GEN_25[162],
-             _GEN_25[130],
-             _GEN_25[98],
-             _GEN_25[66],
-             _GEN_25[34],
-             _GEN_25[2]};
+      ref_tmp122_sroa_0_0_2_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[23:16])
+          : {_GEN_26[226],
+             _GEN_26[194],
+             _GEN_26[162],
+             _GEN_26[130],
+             _GEN_26[98],
+             _GEN_26[66],
+             _GEN_26[34],
+             _GEN_26[2]};
     if (_GEN_2)
-      and_i2837_2_r0s2 <= ref_tmp101_sroa_0_0_2_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_2_r0s2 <= ref_tmp122_sroa_0_0_2_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_2_r0s3 <= and_i2837_2_r0s2;
+      and_i3077_2_r0s3 <= and_i3077_2_r0s2;
     if (_GEN_0)
-      add_i2848_2_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_45[15]}}, _GEN_45[15:8]})
-        + {2'h0, and_i2837_2_r0s3};
+      add_i3087_2_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_47[15]}}, _GEN_47[15:8]}) + {2'h0, and_i3077_2_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_2_r0s3 <= _GEN_47 == 8'h0;
-      conv_i13_i_2_r0s3 <= ~(_GEN_31[2]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_2_r0s3 <= _GEN_49 == 8'h0;
+      conv_i13_i_2_r0s3 <= ~(_GEN_32[2]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_2_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_2_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[482],
-                  _GEN_25[450],
-                  _GEN_25[418],
-                  _GEN_25[386],
-                  _GEN_25[354]}
-               : {_GEN_25[482],
-                  _GEN_25[450],
-                  _GEN_25[418],
-                  _GEN_25[386],
-                  _GEN_25[354],
-                  _GEN_25[322],
-                  _GEN_25[290],
-                  _GEN_25[258]})
+                  _GEN_26[482],
+                  _GEN_26[450],
+                  _GEN_26[418],
+                  _GEN_26[386],
+                  _GEN_26[354]}
+               : {_GEN_26[482],
+                  _GEN_26[450],
+                  _GEN_26[418],
+                  _GEN_26[386],
+                  _GEN_26[354],
+                  _GEN_26[322],
+                  _GEN_26[290],
+                  _GEN_26[258]})
           : symbols_in_dout[23:16];
     if (_GEN_2)
-      symbol_sroa_0_0103_2_r0s2 <= symbol_sroa_0_0103_2_r0s1;
+      symbol_sroa_0_0106_2_r0s2 <= symbol_sroa_0_0106_2_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_2_r0s3 <= symbol_sroa_0_0103_2_r0s2;
-      select_r0s3__2 <= _GEN_46;
+      symbol_sroa_0_0106_2_r0s3 <= symbol_sroa_0_0106_2_r0s2;
+      select_r0s3__2 <= _GEN_48;
     end
     if (_GEN_0) begin
-      field_r0s4__4 <= _GEN_270[2:0];
-      field_r0s4__5 <= _GEN_270[8:3];
+      field_r0s4__4 <= _GEN_272[2:0];
+      field_r0s4__5 <= _GEN_272[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_3_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[31:24])
-          : {_GEN_25[227],
-             _GEN_25[195],
-             _GEN_25[163],
-             _GEN_25[131],
-             _GEN_25[99],
-             _GEN_25[67],
-             _GEN_25[35],
-             _GEN_25[3]};
+      ref_tmp122_sroa_0_0_3_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[31:24])
+          : {_GEN_26[227],
+             _GEN_26[195],
+             _GEN_26[163],
+             _GEN_26[131],
+             _GEN_26[99],
+             _GEN_26[67],
+             _GEN_26[35],
+             _GEN_26[3]};
     if (_GEN_2)
-      and_i2837_3_r0s2 <= ref_tmp101_sroa_0_0_3_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_3_r0s2 <= ref_tmp122_sroa_0_0_3_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_3_r0s3 <= and_i2837_3_r0s2;
+      and_i3077_3_r0s3 <= and_i3077_3_r0s2;
     if (_GEN_0)
-      add_i2848_3_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_52[15]}}, _GEN_52[15:8]})
-        + {2'h0, and_i2837_3_r0s3};
+      add_i3087_3_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_54[15]}}, _GEN_54[15:8]}) + {2'h0, and_i3077_3_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_3_r0s3 <= _GEN_54 == 8'h0;
-      conv_i13_i_3_r0s3 <= ~(_GEN_31[3]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_3_r0s3 <= _GEN_56 == 8'h0;
+      conv_i13_i_3_r0s3 <= ~(_GEN_32[3]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_3_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_3_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[483],
-                  _GEN_25[451],
-                  _GEN_25[419],
-                  _GEN_25[387],
-                  _GEN_25[355]}
-               : {_GEN_25[483],
-                  _GEN_25[451],
-                  _GEN_25[419],
-                  _GEN_25[387],
-                  _GEN_25[355],
-                  _GEN_25[323],
-                  _GEN_25[291],
-                  _GEN_25[259]})
+                  _GEN_26[483],
+                  _GEN_26[451],
+                  _GEN_26[419],
+                  _GEN_26[387],
+                  _GEN_26[355]}
+               : {_GEN_26[483],
+                  _GEN_26[451],
+                  _GEN_26[419],
+                  _GEN_26[387],
+                  _GEN_26[355],
+                  _GEN_26[323],
+                  _GEN_26[291],
+                  _GEN_26[259]})
           : symbols_in_dout[31:24];
     if (_GEN_2)
-      symbol_sroa_0_0103_3_r0s2 <= symbol_sroa_0_0103_3_r0s1;
+      symbol_sroa_0_0106_3_r0s2 <= symbol_sroa_0_0106_3_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_3_r0s3 <= symbol_sroa_0_0103_3_r0s2;
-      select_r0s3__3 <= _GEN_53;
+      symbol_sroa_0_0106_3_r0s3 <= symbol_sroa_0_0106_3_r0s2;
+      select_r0s3__3 <= _GEN_55;
     end
     if (_GEN_0) begin
-      field_r0s4__6 <= _GEN_272[2:0];
-      field_r0s4__7 <= _GEN_272[8:3];
+      field_r0s4__6 <= _GEN_274[2:0];
+      field_r0s4__7 <= _GEN_274[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_4_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[39:32])
-          : {_GEN_25[228],
-             _GEN_25[196],
-             _GEN_25[164],
-             _GEN_25[132],
-             _GEN_25[100],
-             _GEN_25[68],
-             _GEN_25[36],
-             _GEN_25[4]};
+      ref_tmp122_sroa_0_0_4_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[39:32])
+          : {_GEN_26[228],
+             _GEN_26[196],
+             _GEN_26[164],
+             _GEN_26[132],
+             _GEN_26[100],
+             _GEN_26[68],
+             _GEN_26[36],
+             _GEN_26[4]};
     if (_GEN_2)
-      and_i2837_4_r0s2 <= ref_tmp101_sroa_0_0_4_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_4_r0s2 <= ref_tmp122_sroa_0_0_4_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_4_r0s3 <= and_i2837_4_r0s2;
+      and_i3077_4_r0s3 <= and_i3077_4_r0s2;
     if (_GEN_0)
-      add_i2848_4_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_59[15]}}, _GEN_59[15:8]})
-        + {2'h0, and_i2837_4_r0s3};
+      add_i3087_4_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_61[15]}}, _GEN_61[15:8]}) + {2'h0, and_i3077_4_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_4_r0s3 <= _GEN_61 == 8'h0;
-      conv_i13_i_4_r0s3 <= ~(_GEN_31[4]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_4_r0s3 <= _GEN_63 == 8'h0;
+      conv_i13_i_4_r0s3 <= ~(_GEN_32[4]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_4_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_4_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[484],
-                  _GEN_25[452],
-                  _GEN_25[420],
-                  _GEN_25[388],
-                  _GEN_25[356]}
-               : {_GEN_25[484],
-                  _GEN_25[452],
-                  _GEN_25[420],
-                  _GEN_25[388],
-                  _GEN_25[356],
-                  _GEN_25[324],
-                  _GEN_25[292],
-                  _GEN_25[260]})
+                  _GEN_26[484],
+                  _GEN_26[452],
+                  _GEN_26[420],
+                  _GEN_26[388],
+                  _GEN_26[356]}
+               : {_GEN_26[484],
+                  _GEN_26[452],
+                  _GEN_26[420],
+                  _GEN_26[388],
+                  _GEN_26[356],
+                  _GEN_26[324],
+                  _GEN_26[292],
+                  _GEN_26[260]})
           : symbols_in_dout[39:32];
     if (_GEN_2)
-      symbol_sroa_0_0103_4_r0s2 <= symbol_sroa_0_0103_4_r0s1;
+      symbol_sroa_0_0106_4_r0s2 <= symbol_sroa_0_0106_4_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_4_r0s3 <= symbol_sroa_0_0103_4_r0s2;
-      select_r0s3__4 <= _GEN_60;
+      symbol_sroa_0_0106_4_r0s3 <= symbol_sroa_0_0106_4_r0s2;
+      select_r0s3__4 <= _GEN_62;
     end
     if (_GEN_0) begin
-      field_r0s4__8 <= _GEN_274[2:0];
-      field_r0s4__9 <= _GEN_274[8:3];
+      field_r0s4__8 <= _GEN_276[2:0];
+      field_r0s4__9 <= _GEN_276[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_5_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[47:40])
-          : {_GEN_25[229],
-             _GEN_25[197],
-             _GEN_25[165],
-             _GEN_25[133],
-             _GEN_25[101],
-             _GEN_25[69],
-             _GEN_25[37],
-             _GEN_25[5]};
+      ref_tmp122_sroa_0_0_5_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[47:40])
+          : {_GEN_26[229],
+             _GEN_26[197],
+             _GEN_26[165],
+             _GEN_26[133],
+             _GEN_26[101],
+             _GEN_26[69],
+             _GEN_26[37],
+             _GEN_26[5]};
     if (_GEN_2)
-      and_i2837_5_r0s2 <= ref_tmp101_sroa_0_0_5_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_5_r0s2 <= ref_tmp122_sroa_0_0_5_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_5_r0s3 <= and_i2837_5_r0s2;
+      and_i3077_5_r0s3 <= and_i3077_5_r0s2;
     if (_GEN_0)
-      add_i2848_5_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_66[15]}}, _GEN_66[15:8]})
-        + {2'h0, and_i2837_5_r0s3};
+      add_i3087_5_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_68[15]}}, _GEN_68[15:8]}) + {2'h0, and_i3077_5_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_5_r0s3 <= _GEN_68 == 8'h0;
-      conv_i13_i_5_r0s3 <= ~(_GEN_31[5]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_5_r0s3 <= _GEN_70 == 8'h0;
+      conv_i13_i_5_r0s3 <= ~(_GEN_32[5]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_5_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_5_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[485],
-                  _GEN_25[453],
-                  _GEN_25[421],
-                  _GEN_25[389],
-                  _GEN_25[357]}
-               : {_GEN_25[485],
-                  _GEN_25[453],
-                  _GEN_25[421],
-                  _GEN_25[389],
-                  _GEN_25[357],
-                  _GEN_25[325],
-                  _GEN_25[293],
-                  _GEN_25[261]})
+                  _GEN_26[485],
+                  _GEN_26[453],
+                  _GEN_26[421],
+                  _GEN_26[389],
+                  _GEN_26[357]}
+               : {_GEN_26[485],
+                  _GEN_26[453],
+                  _GEN_26[421],
+                  _GEN_26[389],
+                  _GEN_26[357],
+                  _GEN_26[325],
+                  _GEN_26[293],
+                  _GEN_26[261]})
           : symbols_in_dout[47:40];
     if (_GEN_2)
-      symbol_sroa_0_0103_5_r0s2 <= symbol_sroa_0_0103_5_r0s1;
+      symbol_sroa_0_0106_5_r0s2 <= symbol_sroa_0_0106_5_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_5_r0s3 <= symbol_sroa_0_0103_5_r0s2;
-      select_r0s3__5 <= _GEN_67;
+      symbol_sroa_0_0106_5_r0s3 <= symbol_sroa_0_0106_5_r0s2;
+      select_r0s3__5 <= _GEN_69;
     end
     if (_GEN_0) begin
-      field_r0s4__10 <= _GEN_276[2:0];
-      field_r0s4__11 <= _GEN_276[8:3];
+      field_r0s4__10 <= _GEN_278[2:0];
+      field_r0s4__11 <= _GEN_278[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_6_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[55:48])
-          : {_GEN_25[230],
-             _GEN_25[198],
-             _GEN_25[166],
-             _GEN_25[134],
-             _GEN_25[102],
-             _GEN_25[70],
-             _GEN_25[38],
-             _GEN_25[6]};
+      ref_tmp122_sroa_0_0_6_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[55:48])
+          : {_GEN_26[230],
+             _GEN_26[198],
+             _GEN_26[166],
+             _GEN_26[134],
+             _GEN_26[102],
+             _GEN_26[70],
+             _GEN_26[38],
+             _GEN_26[6]};
     if (_GEN_2)
-      and_i2837_6_r0s2 <= ref_tmp101_sroa_0_0_6_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_6_r0s2 <= ref_tmp122_sroa_0_0_6_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_6_r0s3 <= and_i2837_6_r0s2;
+      and_i3077_6_r0s3 <= and_i3077_6_r0s2;
     if (_GEN_0)
-      add_i2848_6_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_73[15]}}, _GEN_73[15:8]})
-        + {2'h0, and_i2837_6_r0s3};
+      add_i3087_6_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_75[15]}}, _GEN_75[15:8]}) + {2'h0, and_i3077_6_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_6_r0s3 <= _GEN_75 == 8'h0;
-      conv_i13_i_6_r0s3 <= ~(_GEN_31[6]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_6_r0s3 <= _GEN_77 == 8'h0;
+      conv_i13_i_6_r0s3 <= ~(_GEN_32[6]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_6_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_6_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[486],
-                  _GEN_25[454],
-                  _GEN_25[422],
-                  _GEN_25[390],
-                  _GEN_25[358]}
-               : {_GEN_25[486],
-                  _GEN_25[454],
-                  _GEN_25[422],
-                  _GEN_25[390],
-                  _GEN_25[358],
-                  _GEN_25[326],
-                  _GEN_25[294],
-                  _GEN_25[262]})
+                  _GEN_26[486],
+                  _GEN_26[454],
+                  _GEN_26[422],
+                  _GEN_26[390],
+                  _GEN_26[358]}
+               : {_GEN_26[486],
+                  _GEN_26[454],
+                  _GEN_26[422],
+                  _GEN_26[390],
+                  _GEN_26[358],
+                  _GEN_26[326],
+                  _GEN_26[294],
+                  _GEN_26[262]})
           : symbols_in_dout[55:48];
     if (_GEN_2)
-      symbol_sroa_0_0103_6_r0s2 <= symbol_sroa_0_0103_6_r0s1;
+      symbol_sroa_0_0106_6_r0s2 <= symbol_sroa_0_0106_6_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_6_r0s3 <= symbol_sroa_0_0103_6_r0s2;
-      select_r0s3__6 <= _GEN_74;
+      symbol_sroa_0_0106_6_r0s3 <= symbol_sroa_0_0106_6_r0s2;
+      select_r0s3__6 <= _GEN_76;
     end
     if (_GEN_0) begin
-      field_r0s4__12 <= _GEN_278[2:0];
-      field_r0s4__13 <= _GEN_278[8:3];
+      field_r0s4__12 <= _GEN_280[2:0];
+      field_r0s4__13 <= _GEN_280[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_7_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[63:56])
-          : {_GEN_25[231],
-             _GEN_25[199],
-             _GEN_25[167],
-             _GEN_25[135],
-             _GEN_25[103],
-             _GEN_25[71],
-             _GEN_25[39],
-             _GEN_25[7]};
+      ref_tmp122_sroa_0_0_7_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[63:56])
+          : {_GEN_26[231],
+             _GEN_26[199],
+             _GEN_26[167],
+             _GEN_26[135],
+             _GEN_26[103],
+             _GEN_26[71],
+             _GEN_26[39],
+             _GEN_26[7]};
     if (_GEN_2)
-      and_i2837_7_r0s2 <= ref_tmp101_sroa_0_0_7_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_7_r0s2 <= ref_tmp122_sroa_0_0_7_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_7_r0s3 <= and_i2837_7_r0s2;
+      and_i3077_7_r0s3 <= and_i3077_7_r0s2;
     if (_GEN_0)
-      add_i2848_7_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_80[15]}}, _GEN_80[15:8]})
-        + {2'h0, and_i2837_7_r0s3};
+      add_i3087_7_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_82[15]}}, _GEN_82[15:8]}) + {2'h0, and_i3077_7_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_7_r0s3 <= _GEN_82 == 8'h0;
-      conv_i13_i_7_r0s3 <= ~(_GEN_31[7]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_7_r0s3 <= _GEN_84 == 8'h0;
+      conv_i13_i_7_r0s3 <= ~(_GEN_32[7]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_7_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_7_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[487],
-                  _GEN_25[455],
-                  _GEN_25[423],
-                  _GEN_25[391],
-                  _GEN_25[359]}
-               : {_GEN_25[487],
-                  _GEN_25[455],
-                  _GEN_25[423],
-                  _GEN_25[391],
-                  _GEN_25[359],
-                  _GEN_25[327],
-                  _GEN_25[295],
-                  _GEN_25[263]})
+                  _GEN_26[487],
+                  _GEN_26[455],
+                  _GEN_26[423],
+                  _GEN_26[391],
+                  _GEN_26[359]}
+               : {_GEN_26[487],
+                  _GEN_26[455],
+                  _GEN_26[423],
+                  _GEN_26[391],
+                  _GEN_26[359],
+                  _GEN_26[327],
+                  _GEN_26[295],
+                  _GEN_26[263]})
           : symbols_in_dout[63:56];
     if (_GEN_2)
-      symbol_sroa_0_0103_7_r0s2 <= symbol_sroa_0_0103_7_r0s1;
+      symbol_sroa_0_0106_7_r0s2 <= symbol_sroa_0_0106_7_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_7_r0s3 <= symbol_sroa_0_0103_7_r0s2;
-      select_r0s3__7 <= _GEN_81;
+      symbol_sroa_0_0106_7_r0s3 <= symbol_sroa_0_0106_7_r0s2;
+      select_r0s3__7 <= _GEN_83;
     end
     if (_GEN_0) begin
-      field_r0s4__14 <= _GEN_280[2:0];
-      field_r0s4__15 <= _GEN_280[8:3];
+      field_r0s4__14 <= _GEN_282[2:0];
+      field_r0s4__15 <= _GEN_282[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_8_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[71:64])
-          : {_GEN_25[232],
-             _GEN_25[200],
-             _GEN_25[168],
-             _GEN_25[136],
-             _GEN_25[104],
-             _GEN_25[72],
-             _GEN_25[40],
-             _GEN_25[8]};
+      ref_tmp122_sroa_0_0_8_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[71:64])
+          : {_GEN_26[232],
+             _GEN_26[200],
+             _GEN_26[168],
+             _GEN_26[136],
+             _GEN_26[104],
+             _GEN_26[72],
+             _GEN_26[40],
+             _GEN_26[8]};
     if (_GEN_2)
-      and_i2837_8_r0s2 <= ref_tmp101_sroa_0_0_8_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_8_r0s2 <= ref_tmp122_sroa_0_0_8_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_8_r0s3 <= and_i2837_8_r0s2;
+      and_i3077_8_r0s3 <= and_i3077_8_r0s2;
     if (_GEN_0)
-      add_i2848_8_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_87[15]}}, _GEN_87[15:8]})
-        + {2'h0, and_i2837_8_r0s3};
+      add_i3087_8_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_89[15]}}, _GEN_89[15:8]}) + {2'h0, and_i3077_8_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_8_r0s3 <= _GEN_89 == 8'h0;
-      conv_i13_i_8_r0s3 <= ~(_GEN_31[8]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_8_r0s3 <= _GEN_91 == 8'h0;
+      conv_i13_i_8_r0s3 <= ~(_GEN_32[8]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_8_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_8_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[488],
-                  _GEN_25[456],
-                  _GEN_25[424],
-                  _GEN_25[392],
-                  _GEN_25[360]}
-               : {_GEN_25[488],
-                  _GEN_25[456],
-                  _GEN_25[424],
-                  _GEN_25[392],
-                  _GEN_25[360],
-                  _GEN_25[328],
-                  _GEN_25[296],
-                  _GEN_25[264]})
+                  _GEN_26[488],
+                  _GEN_26[456],
+                  _GEN_26[424],
+                  _GEN_26[392],
+                  _GEN_26[360]}
+               : {_GEN_26[488],
+                  _GEN_26[456],
+                  _GEN_26[424],
+                  _GEN_26[392],
+                  _GEN_26[360],
+                  _GEN_26[328],
+                  _GEN_26[296],
+                  _GEN_26[264]})
           : symbols_in_dout[71:64];
     if (_GEN_2)
-      symbol_sroa_0_0103_8_r0s2 <= symbol_sroa_0_0103_8_r0s1;
+      symbol_sroa_0_0106_8_r0s2 <= symbol_sroa_0_0106_8_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_8_r0s3 <= symbol_sroa_0_0103_8_r0s2;
-      select_r0s3__8 <= _GEN_88;
+      symbol_sroa_0_0106_8_r0s3 <= symbol_sroa_0_0106_8_r0s2;
+      select_r0s3__8 <= _GEN_90;
     end
     if (_GEN_0) begin
-      field_r0s4__16 <= _GEN_282[2:0];
-      field_r0s4__17 <= _GEN_282[8:3];
+      field_r0s4__16 <= _GEN_284[2:0];
+      field_r0s4__17 <= _GEN_284[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_9_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[79:72])
-          : {_GEN_25[233],
-             _GEN_25[201],
-             _GEN_25[169],
-             _GEN_25[137],
-             _GEN_25[105],
-             _GEN_25[73],
-             _GEN_25[41],
-             _GEN_25[9]};
+      ref_tmp122_sroa_0_0_9_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[79:72])
+          : {_GEN_26[233],
+             _GEN_26[201],
+             _GEN_26[169],
+             _GEN_26[137],
+             _GEN_26[105],
+             _GEN_26[73],
+             _GEN_26[41],
+             _GEN_26[9]};
     if (_GEN_2)
-      and_i2837_9_r0s2 <= ref_tmp101_sroa_0_0_9_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_9_r0s2 <= ref_tmp122_sroa_0_0_9_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_9_r0s3 <= and_i2837_9_r0s2;
+      and_i3077_9_r0s3 <= and_i3077_9_r0s2;
     if (_GEN_0)
-      add_i2848_9_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_94[15]}}, _GEN_94[15:8]})
-        + {2'h0, and_i2837_9_r0s3};
+      add_i3087_9_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_96[15]}}, _GEN_96[15:8]}) + {2'h0, and_i3077_9_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_9_r0s3 <= _GEN_96 == 8'h0;
-      conv_i13_i_9_r0s3 <= ~(_GEN_31[9]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_9_r0s3 <= _GEN_98 == 8'h0;
+      conv_i13_i_9_r0s3 <= ~(_GEN_32[9]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_9_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_9_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[489],
-                  _GEN_25[457],
-                  _GEN_25[425],
-                  _GEN_25[393],
-                  _GEN_25[361]}
-               : {_GEN_25[489],
-                  _GEN_25[457],
-                  _GEN_25[425],
-                  _GEN_25[393],
-                  _GEN_25[361],
-                  _GEN_25[329],
-                  _GEN_25[297],
-                  _GEN_25[265]})
+                  _GEN_26[489],
+                  _GEN_26[457],
+                  _GEN_26[425],
+                  _GEN_26[393],
+                  _GEN_26[361]}
+               : {_GEN_26[489],
+                  _GEN_26[457],
+                  _GEN_26[425],
+                  _GEN_26[393],
+                  _GEN_26[361],
+                  _GEN_26[329],
+                  _GEN_26[297],
+                  _GEN_26[265]})
           : symbols_in_dout[79:72];
     if (_GEN_2)
-      symbol_sroa_0_0103_9_r0s2 <= symbol_sroa_0_0103_9_r0s1;
+      symbol_sroa_0_0106_9_r0s2 <= symbol_sroa_0_0106_9_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_9_r0s3 <= symbol_sroa_0_0103_9_r0s2;
-      select_r0s3__9 <= _GEN_95;
+      symbol_sroa_0_0106_9_r0s3 <= symbol_sroa_0_0106_9_r0s2;
+      select_r0s3__9 <= _GEN_97;
     end
     if (_GEN_0) begin
-      field_r0s4__18 <= _GEN_284[2:0];
-      field_r0s4__19 <= _GEN_284[8:3];
+      field_r0s4__18 <= _GEN_286[2:0];
+      field_r0s4__19 <= _GEN_286[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_10_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[87:80])
-          : {_GEN_25[234],
-             _GEN_25[202],
-             _GEN_25[170],
-             _GEN_25[138],
-             _GEN_25[106],
-             _GEN_25[74],
-             _GEN_25[42],
-             _GEN_25[10]};
+      ref_tmp122_sroa_0_0_10_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[87:80])
+          : {_GEN_26[234],
+             _GEN_26[202],
+             _GEN_26[170],
+             _GEN_26[138],
+             _GEN_26[106],
+             _GEN_26[74],
+             _GEN_26[42],
+             _GEN_26[10]};
     if (_GEN_2)
-      and_i2837_10_r0s2 <= ref_tmp101_sroa_0_0_10_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_10_r0s2 <= ref_tmp122_sroa_0_0_10_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_10_r0s3 <= and_i2837_10_r0s2;
+      and_i3077_10_r0s3 <= and_i3077_10_r0s2;
     if (_GEN_0)
-      add_i2848_10_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_101[15]}}, _GEN_101[15:8]})
-        + {2'h0, and_i2837_10_r0s3};
+      add_i3087_10_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_103[15]}}, _GEN_103[15:8]})
+        + {2'h0, and_i3077_10_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_10_r0s3 <= _GEN_103 == 8'h0;
-      conv_i13_i_10_r0s3 <= ~(_GEN_31[10]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_10_r0s3 <= _GEN_105 == 8'h0;
+      conv_i13_i_10_r0s3 <= ~(_GEN_32[10]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_10_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_10_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[490],
-                  _GEN_25[458],
-                  _GEN_25[426],
-                  _GEN_25[394],
-                  _GEN_25[362]}
-               : {_GEN_25[490],
-                  _GEN_25[458],
-                  _GEN_25[426],
-                  _GEN_25[394],
-                  _GEN_25[362],
-                  _GEN_25[330],
-                  _GEN_25[298],
-                  _GEN_25[266]})
+                  _GEN_26[490],
+                  _GEN_26[458],
+                  _GEN_26[426],
+                  _GEN_26[394],
+                  _GEN_26[362]}
+               : {_GEN_26[490],
+                  _GEN_26[458],
+                  _GEN_26[426],
+                  _GEN_26[394],
+                  _GEN_26[362],
+                  _GEN_26[330],
+                  _GEN_26[298],
+                  _GEN_26[266]})
           : symbols_in_dout[87:80];
     if (_GEN_2)
-      symbol_sroa_0_0103_10_r0s2 <= symbol_sroa_0_0103_10_r0s1;
+      symbol_sroa_0_0106_10_r0s2 <= symbol_sroa_0_0106_10_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_10_r0s3 <= symbol_sroa_0_0103_10_r0s2;
-      select_r0s3__10 <= _GEN_102;
+      symbol_sroa_0_0106_10_r0s3 <= symbol_sroa_0_0106_10_r0s2;
+      select_r0s3__10 <= _GEN_104;
     end
     if (_GEN_0) begin
-      field_r0s4__20 <= _GEN_286[2:0];
-      field_r0s4__21 <= _GEN_286[8:3];
+      field_r0s4__20 <= _GEN_288[2:0];
+      field_r0s4__21 <= _GEN_288[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_11_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[95:88])
-          : {_GEN_25[235],
-             _GEN_25[203],
-             _GEN_25[171],
-             _GEN_25[139],
-             _GEN_25[107],
-             _GEN_25[75],
-             _GEN_25[43],
-             _GEN_25[11]};
+      ref_tmp122_sroa_0_0_11_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[95:88])
+          : {_GEN_26[235],
+             _GEN_26[203],
+             _GEN_26[171],
+             _GEN_26[139],
+             _GEN_26[107],
+             _GEN_26[75],
+             _GEN_26[43],
+             _GEN_26[11]};
     if (_GEN_2)
-      and_i2837_11_r0s2 <= ref_tmp101_sroa_0_0_11_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_11_r0s2 <= ref_tmp122_sroa_0_0_11_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_11_r0s3 <= and_i2837_11_r0s2;
+      and_i3077_11_r0s3 <= and_i3077_11_r0s2;
     if (_GEN_0)
-      add_i2848_11_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_108[15]}}, _GEN_108[15:8]})
-        + {2'h0, and_i2837_11_r0s3};
+      add_i3087_11_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_110[15]}}, _GEN_110[15:8]})
+        + {2'h0, and_i3077_11_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_11_r0s3 <= _GEN_110 == 8'h0;
-      conv_i13_i_11_r0s3 <= ~(_GEN_31[11]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_11_r0s3 <= _GEN_112 == 8'h0;
+      conv_i13_i_11_r0s3 <= ~(_GEN_32[11]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_11_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_11_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[491],
-                  _GEN_25[459],
-                  _GEN_25[427],
-                  _GEN_25[395],
-                  _GEN_25[363]}
-               : {_GEN_25[491],
-                  _GEN_25[459],
-                  _GEN_25[427],
-                  _GEN_25[395],
-                  _GEN_25[363],
-                  _GEN_25[331],
-                  _GEN_25[299],
-                  _GEN_25[267]})
+                  _GEN_26[491],
+                  _GEN_26[459],
+                  _GEN_26[427],
+                  _GEN_26[395],
+                  _GEN_26[363]}
+               : {_GEN_26[491],
+                  _GEN_26[459],
+                  _GEN_26[427],
+                  _GEN_26[395],
+                  _GEN_26[363],
+                  _GEN_26[331],
+                  _GEN_26[299],
+                  _GEN_26[267]})
           : symbols_in_dout[95:88];
     if (_GEN_2)
-      symbol_sroa_0_0103_11_r0s2 <= symbol_sroa_0_0103_11_r0s1;
+      symbol_sroa_0_0106_11_r0s2 <= symbol_sroa_0_0106_11_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_11_r0s3 <= symbol_sroa_0_0103_11_r0s2;
-      select_r0s3__11 <= _GEN_109;
+      symbol_sroa_0_0106_11_r0s3 <= symbol_sroa_0_0106_11_r0s2;
+      select_r0s3__11 <= _GEN_111;
     end
     if (_GEN_0) begin
-      field_r0s4__22 <= _GEN_288[2:0];
-      field_r0s4__23 <= _GEN_288[8:3];
+      field_r0s4__22 <= _GEN_290[2:0];
+      field_r0s4__23 <= _GEN_290[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_12_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[103:96])
-          : {_GEN_25[236],
-             _GEN_25[204],
-             _GEN_25[172],
-             _GEN_25[140],
-             _GEN_25[108],
-             _GEN_25[76],
-             _GEN_25[44],
-             _GEN_25[12]};
+      ref_tmp122_sroa_0_0_12_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[103:96])
+          : {_GEN_26[236],
+             _GEN_26[204],
+             _GEN_26[172],
+             _GEN_26[140],
+             _GEN_26[108],
+             _GEN_26[76],
+             _GEN_26[44],
+             _GEN_26[12]};
     if (_GEN_2)
-      and_i2837_12_r0s2 <= ref_tmp101_sroa_0_0_12_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_12_r0s2 <= ref_tmp122_sroa_0_0_12_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_12_r0s3 <= and_i2837_12_r0s2;
+      and_i3077_12_r0s3 <= and_i3077_12_r0s2;
     if (_GEN_0)
-      add_i2848_12_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_115[15]}}, _GEN_115[15:8]})
-        + {2'h0, and_i2837_12_r0s3};
+      add_i3087_12_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_117[15]}}, _GEN_117[15:8]})
+        + {2'h0, and_i3077_12_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_12_r0s3 <= _GEN_117 == 8'h0;
-      conv_i13_i_12_r0s3 <= ~(_GEN_31[12]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_12_r0s3 <= _GEN_119 == 8'h0;
+      conv_i13_i_12_r0s3 <= ~(_GEN_32[12]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_12_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_12_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[492],
-                  _GEN_25[460],
-                  _GEN_25[428],
-                  _GEN_25[396],
-                  _GEN_25[364]}
-               : {_GEN_25[492],
-                  _GEN_25[460],
-                  _GEN_25[428],
-                  _GEN_25[396],
-                  _GEN_25[364],
-                  _GEN_25[332],
-                  _GEN_25[300],
-                  _GEN_25[268]})
+                  _GEN_26[492],
+                  _GEN_26[460],
+                  _GEN_26[428],
+                  _GEN_26[396],
+                  _GEN_26[364]}
+               : {_GEN_26[492],
+                  _GEN_26[460],
+                  _GEN_26[428],
+                  _GEN_26[396],
+                  _GEN_26[364],
+                  _GEN_26[332],
+                  _GEN_26[300],
+                  _GEN_26[268]})
           : symbols_in_dout[103:96];
     if (_GEN_2)
-      symbol_sroa_0_0103_12_r0s2 <= symbol_sroa_0_0103_12_r0s1;
+      symbol_sroa_0_0106_12_r0s2 <= symbol_sroa_0_0106_12_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_12_r0s3 <= symbol_sroa_0_0103_12_r0s2;
-      select_r0s3__12 <= _GEN_116;
+      symbol_sroa_0_0106_12_r0s3 <= symbol_sroa_0_0106_12_r0s2;
+      select_r0s3__12 <= _GEN_118;
     end
     if (_GEN_0) begin
-      field_r0s4__24 <= _GEN_290[2:0];
-      field_r0s4__25 <= _GEN_290[8:3];
+      field_r0s4__24 <= _GEN_292[2:0];
+      field_r0s4__25 <= _GEN_292[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_13_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[111:104])
-          : {_GEN_25[237],
-             _GEN_25[205],
-             _GEN_25[173],
-             _GEN_25[141],
-             _GEN_25[109],
-             _GEN_25[77],
-             _GEN_25[45],
-             _GEN_25[13]};
+      ref_tmp122_sroa_0_0_13_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[111:104])
+          : {_GEN_26[237],
+             _GEN_26[205],
+             _GEN_26[173],
+             _GEN_26[141],
+             _GEN_26[109],
+             _GEN_26[77],
+             _GEN_26[45],
+             _GEN_26[13]};
     if (_GEN_2)
-      and_i2837_13_r0s2 <= ref_tmp101_sroa_0_0_13_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_13_r0s2 <= ref_tmp122_sroa_0_0_13_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_13_r0s3 <= and_i2837_13_r0s2;
+      and_i3077_13_r0s3 <= and_i3077_13_r0s2;
     if (_GEN_0)
-      add_i2848_13_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_122[15]}}, _GEN_122[15:8]})
-        + {2'h0, and_i2837_13_r0s3};
+      add_i3087_13_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_124[15]}}, _GEN_124[15:8]})
+        + {2'h0, and_i3077_13_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_13_r0s3 <= _GEN_124 == 8'h0;
-      conv_i13_i_13_r0s3 <= ~(_GEN_31[13]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_13_r0s3 <= _GEN_126 == 8'h0;
+      conv_i13_i_13_r0s3 <= ~(_GEN_32[13]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_13_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_13_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[493],
-                  _GEN_25[461],
-                  _GEN_25[429],
-                  _GEN_25[397],
-                  _GEN_25[365]}
-               : {_GEN_25[493],
-                  _GEN_25[461],
-                  _GEN_25[429],
-                  _GEN_25[397],
-                  _GEN_25[365],
-                  _GEN_25[333],
-                  _GEN_25[301],
-                  _GEN_25[269]})
+                  _GEN_26[493],
+                  _GEN_26[461],
+                  _GEN_26[429],
+                  _GEN_26[397],
+                  _GEN_26[365]}
+               : {_GEN_26[493],
+                  _GEN_26[461],
+                  _GEN_26[429],
+                  _GEN_26[397],
+                  _GEN_26[365],
+                  _GEN_26[333],
+                  _GEN_26[301],
+                  _GEN_26[269]})
           : symbols_in_dout[111:104];
     if (_GEN_2)
-      symbol_sroa_0_0103_13_r0s2 <= symbol_sroa_0_0103_13_r0s1;
+      symbol_sroa_0_0106_13_r0s2 <= symbol_sroa_0_0106_13_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_13_r0s3 <= symbol_sroa_0_0103_13_r0s2;
-      select_r0s3__13 <= _GEN_123;
+      symbol_sroa_0_0106_13_r0s3 <= symbol_sroa_0_0106_13_r0s2;
+      select_r0s3__13 <= _GEN_125;
     end
     if (_GEN_0) begin
-      field_r0s4__26 <= _GEN_292[2:0];
-      field_r0s4__27 <= _GEN_292[8:3];
+      field_r0s4__26 <= _GEN_294[2:0];
+      field_r0s4__27 <= _GEN_294[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_14_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[119:112])
-          : {_GEN_25[238],
-             _GEN_25[206],
-             _GEN_25[174],
-             _GEN_25[142],
-             _GEN_25[110],
-             _GEN_25[78],
-             _GEN_25[46],
-             _GEN_25[14]};
+      ref_tmp122_sroa_0_0_14_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[119:112])
+          : {_GEN_26[238],
+             _GEN_26[206],
+             _GEN_26[174],
+             _GEN_26[142],
+             _GEN_26[110],
+             _GEN_26[78],
+             _GEN_26[46],
+             _GEN_26[14]};
     if (_GEN_2)
-      and_i2837_14_r0s2 <= ref_tmp101_sroa_0_0_14_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_14_r0s2 <= ref_tmp122_sroa_0_0_14_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_14_r0s3 <= and_i2837_14_r0s2;
+      and_i3077_14_r0s3 <= and_i3077_14_r0s2;
     if (_GEN_0)
-      add_i2848_14_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_129[15]}}, _GEN_129[15:8]})
-        + {2'h0, and_i2837_14_r0s3};
+      add_i3087_14_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_131[15]}}, _GEN_131[15:8]})
+        + {2'h0, and_i3077_14_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_14_r0s3 <= _GEN_131 == 8'h0;
-      conv_i13_i_14_r0s3 <= ~(_GEN_31[14]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_14_r0s3 <= _GEN_133 == 8'h0;
+      conv_i13_i_14_r0s3 <= ~(_GEN_32[14]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_14_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_14_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[494],
-                  _GEN_25[462],
-                  _GEN_25[430],
-                  _GEN_25[398],
-                  _GEN_25[366]}
-               : {_GEN_25[494],
-                  _GEN_25[462],
-                  _GEN_25[430],
-                  _GEN_25[398],
-                  _GEN_25[366],
-                  _GEN_25[334],
-                  _GEN_25[302],
-                  _GEN_25[270]})
+                  _GEN_26[494],
+                  _GEN_26[462],
+                  _GEN_26[430],
+                  _GEN_26[398],
+                  _GEN_26[366]}
+               : {_GEN_26[494],
+                  _GEN_26[462],
+                  _GEN_26[430],
+                  _GEN_26[398],
+                  _GEN_26[366],
+                  _GEN_26[334],
+                  _GEN_26[302],
+                  _GEN_26[270]})
           : symbols_in_dout[119:112];
     if (_GEN_2)
-      symbol_sroa_0_0103_14_r0s2 <= symbol_sroa_0_0103_14_r0s1;
+      symbol_sroa_0_0106_14_r0s2 <= symbol_sroa_0_0106_14_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_14_r0s3 <= symbol_sroa_0_0103_14_r0s2;
-      select_r0s3__14 <= _GEN_130;
+      symbol_sroa_0_0106_14_r0s3 <= symbol_sroa_0_0106_14_r0s2;
+      select_r0s3__14 <= _GEN_132;
     end
     if (_GEN_0) begin
-      field_r0s4__28 <= _GEN_294[2:0];
-      field_r0s4__29 <= _GEN_294[8:3];
+      field_r0s4__28 <= _GEN_296[2:0];
+      field_r0s4__29 <= _GEN_296[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_15_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[127:120])
-          : {_GEN_25[239],
-             _GEN_25[207],
-             _GEN_25[175],
-             _GEN_25[143],
-             _GEN_25[111],
-             _GEN_25[79],
-             _GEN_25[47],
-             _GEN_25[15]};
+      ref_tmp122_sroa_0_0_15_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[127:120])
+          : {_GEN_26[239],
+             _GEN_26[207],
+             _GEN_26[175],
+             _GEN_26[143],
+             _GEN_26[111],
+             _GEN_26[79],
+             _GEN_26[47],
+             _GEN_26[15]};
     if (_GEN_2)
-      and_i2837_15_r0s2 <= ref_tmp101_sroa_0_0_15_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_15_r0s2 <= ref_tmp122_sroa_0_0_15_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_15_r0s3 <= and_i2837_15_r0s2;
+      and_i3077_15_r0s3 <= and_i3077_15_r0s2;
     if (_GEN_0)
-      add_i2848_15_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_136[15]}}, _GEN_136[15:8]})
-        + {2'h0, and_i2837_15_r0s3};
+      add_i3087_15_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_138[15]}}, _GEN_138[15:8]})
+        + {2'h0, and_i3077_15_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_15_r0s3 <= _GEN_138 == 8'h0;
-      conv_i13_i_15_r0s3 <= ~(_GEN_31[15]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_15_r0s3 <= _GEN_140 == 8'h0;
+      conv_i13_i_15_r0s3 <= ~(_GEN_32[15]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_15_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_15_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[495],
-                  _GEN_25[463],
-                  _GEN_25[431],
-                  _GEN_25[399],
-                  _GEN_25[367]}
-               : {_GEN_25[495],
-                  _GEN_25[463],
-                  _GEN_25[431],
-                  _GEN_25[399],
-                  _GEN_25[367],
-                  _GEN_25[335],
-                  _GEN_25[303],
-                  _GEN_25[271]})
+                  _GEN_26[495],
+                  _GEN_26[463],
+                  _GEN_26[431],
+                  _GEN_26[399],
+                  _GEN_26[367]}
+               : {_GEN_26[495],
+                  _GEN_26[463],
+                  _GEN_26[431],
+                  _GEN_26[399],
+                  _GEN_26[367],
+                  _GEN_26[335],
+                  _GEN_26[303],
+                  _GEN_26[271]})
           : symbols_in_dout[127:120];
     if (_GEN_2)
-      symbol_sroa_0_0103_15_r0s2 <= symbol_sroa_0_0103_15_r0s1;
+      symbol_sroa_0_0106_15_r0s2 <= symbol_sroa_0_0106_15_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_15_r0s3 <= symbol_sroa_0_0103_15_r0s2;
-      select_r0s3__15 <= _GEN_137;
+      symbol_sroa_0_0106_15_r0s3 <= symbol_sroa_0_0106_15_r0s2;
+      select_r0s3__15 <= _GEN_139;
     end
     if (_GEN_0) begin
-      field_r0s4__30 <= _GEN_296[2:0];
-      field_r0s4__31 <= _GEN_296[8:3];
+      field_r0s4__30 <= _GEN_298[2:0];
+      field_r0s4__31 <= _GEN_298[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_16_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[135:128])
-          : {_GEN_25[240],
-             _GEN_25[208],
-             _GEN_25[176],
-             _GEN_25[144],
-             _GEN_25[112],
-             _GEN_25[80],
-             _GEN_25[48],
-             _GEN_25[16]};
+      ref_tmp122_sroa_0_0_16_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[135:128])
+          : {_GEN_26[240],
+             _GEN_26[208],
+             _GEN_26[176],
+             _GEN_26[144],
+             _GEN_26[112],
+             _GEN_26[80],
+             _GEN_26[48],
+             _GEN_26[16]};
     if (_GEN_2)
-      and_i2837_16_r0s2 <= ref_tmp101_sroa_0_0_16_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_16_r0s2 <= ref_tmp122_sroa_0_0_16_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_16_r0s3 <= and_i2837_16_r0s2;
+      and_i3077_16_r0s3 <= and_i3077_16_r0s2;
     if (_GEN_0)
-      add_i2848_16_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_143[15]}}, _GEN_143[15:8]})
-        + {2'h0, and_i2837_16_r0s3};
+      add_i3087_16_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_145[15]}}, _GEN_145[15:8]})
+        + {2'h0, and_i3077_16_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_16_r0s3 <= _GEN_145 == 8'h0;
-      conv_i13_i_16_r0s3 <= ~(_GEN_31[16]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_16_r0s3 <= _GEN_147 == 8'h0;
+      conv_i13_i_16_r0s3 <= ~(_GEN_32[16]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_16_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_16_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[496],
-                  _GEN_25[464],
-                  _GEN_25[432],
-                  _GEN_25[400],
-                  _GEN_25[368]}
-               : {_GEN_25[496],
-                  _GEN_25[464],
-                  _GEN_25[432],
-                  _GEN_25[400],
-                  _GEN_25[368],
-                  _GEN_25[336],
-                  _GEN_25[304],
-                  _GEN_25[272]})
+                  _GEN_26[496],
+                  _GEN_26[464],
+                  _GEN_26[432],
+                  _GEN_26[400],
+                  _GEN_26[368]}
+               : {_GEN_26[496],
+                  _GEN_26[464],
+                  _GEN_26[432],
+                  _GEN_26[400],
+                  _GEN_26[368],
+                  _GEN_26[336],
+                  _GEN_26[304],
+                  _GEN_26[272]})
           : symbols_in_dout[135:128];
     if (_GEN_2)
-      symbol_sroa_0_0103_16_r0s2 <= symbol_sroa_0_0103_16_r0s1;
+      symbol_sroa_0_0106_16_r0s2 <= symbol_sroa_0_0106_16_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_16_r0s3 <= symbol_sroa_0_0103_16_r0s2;
-      select_r0s3__16 <= _GEN_144;
+      symbol_sroa_0_0106_16_r0s3 <= symbol_sroa_0_0106_16_r0s2;
+      select_r0s3__16 <= _GEN_146;
     end
     if (_GEN_0) begin
-      field_r0s4__32 <= _GEN_298[2:0];
-      field_r0s4__33 <= _GEN_298[8:3];
+      field_r0s4__32 <= _GEN_300[2:0];
+      field_r0s4__33 <= _GEN_300[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_17_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[143:136])
-          : {_GEN_25[241],
-             _GEN_25[209],
-             _GEN_25[177],
-             _GEN_25[145],
-             _GEN_25[113],
-             _GEN_25[81],
-             _GEN_25[49],
-             _GEN_25[17]};
+      ref_tmp122_sroa_0_0_17_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[143:136])
+          : {_GEN_26[241],
+             _GEN_26[209],
+             _GEN_26[177],
+             _GEN_26[145],
+             _GEN_26[113],
+             _GEN_26[81],
+             _GEN_26[49],
+             _GEN_26[17]};
     if (_GEN_2)
-      and_i2837_17_r0s2 <= ref_tmp101_sroa_0_0_17_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_17_r0s2 <= ref_tmp122_sroa_0_0_17_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_17_r0s3 <= and_i2837_17_r0s2;
+      and_i3077_17_r0s3 <= and_i3077_17_r0s2;
     if (_GEN_0)
-      add_i2848_17_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_150[15]}}, _GEN_150[15:8]})
-        + {2'h0, and_i2837_17_r0s3};
+      add_i3087_17_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_152[15]}}, _GEN_152[15:8]})
+        + {2'h0, and_i3077_17_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_17_r0s3 <= _GEN_152 == 8'h0;
-      conv_i13_i_17_r0s3 <= ~(_GEN_31[17]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_17_r0s3 <= _GEN_154 == 8'h0;
+      conv_i13_i_17_r0s3 <= ~(_GEN_32[17]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_17_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_17_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[497],
-                  _GEN_25[465],
-                  _GEN_25[433],
-                  _GEN_25[401],
-                  _GEN_25[369]}
-               : {_GEN_25[497],
-                  _GEN_25[465],
-                  _GEN_25[433],
-                  _GEN_25[401],
-                  _GEN_25[369],
-                  _GEN_25[337],
-                  _GEN_25[305],
-                  _GEN_25[273]})
+                  _GEN_26[497],
+                  _GEN_26[465],
+                  _GEN_26[433],
+                  _GEN_26[401],
+                  _GEN_26[369]}
+               : {_GEN_26[497],
+                  _GEN_26[465],
+                  _GEN_26[433],
+                  _GEN_26[401],
+                  _GEN_26[369],
+                  _GEN_26[337],
+                  _GEN_26[305],
+                  _GEN_26[273]})
           : symbols_in_dout[143:136];
     if (_GEN_2)
-      symbol_sroa_0_0103_17_r0s2 <= symbol_sroa_0_0103_17_r0s1;
+      symbol_sroa_0_0106_17_r0s2 <= symbol_sroa_0_0106_17_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_17_r0s3 <= symbol_sroa_0_0103_17_r0s2;
-      select_r0s3__17 <= _GEN_151;
+      symbol_sroa_0_0106_17_r0s3 <= symbol_sroa_0_0106_17_r0s2;
+      select_r0s3__17 <= _GEN_153;
     end
     if (_GEN_0) begin
-      field_r0s4__34 <= _GEN_300[2:0];
-      field_r0s4__35 <= _GEN_300[8:3];
+      field_r0s4__34 <= _GEN_302[2:0];
+      field_r0s4__35 <= _GEN_302[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_18_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[151:144])
-          : {_GEN_25[242],
-             _GEN_25[210],
-             _GEN_25[178],
-             _GEN_25[146],
-             _GEN_25[114],
-             _GEN_25[82],
-             _GEN_25[50],
-             _GEN_25[18]};
+      ref_tmp122_sroa_0_0_18_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[151:144])
+          : {_GEN_26[242],
+             _GEN_26[210],
+             _GEN_26[178],
+             _GEN_26[146],
+             _GEN_26[114],
+             _GEN_26[82],
+             _GEN_26[50],
+             _GEN_26[18]};
     if (_GEN_2)
-      and_i2837_18_r0s2 <= ref_tmp101_sroa_0_0_18_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_18_r0s2 <= ref_tmp122_sroa_0_0_18_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_18_r0s3 <= and_i2837_18_r0s2;
+      and_i3077_18_r0s3 <= and_i3077_18_r0s2;
     if (_GEN_0)
-      add_i2848_18_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_157[15]}}, _GEN_157[15:8]})
-        + {2'h0, and_i2837_18_r0s3};
+      add_i3087_18_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_159[15]}}, _GEN_159[15:8]})
+        + {2'h0, and_i3077_18_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_18_r0s3 <= _GEN_159 == 8'h0;
-      conv_i13_i_18_r0s3 <= ~(_GEN_31[18]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_18_r0s3 <= _GEN_161 == 8'h0;
+      conv_i13_i_18_r0s3 <= ~(_GEN_32[18]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_18_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_18_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[498],
-                  _GEN_25[466],
-                  _GEN_25[434],
-                  _GEN_25[402],
-                  _GEN_25[370]}
-               : {_GEN_25[498],
-                  _GEN_25[466],
-                  _GEN_25[434],
-                  _GEN_25[402],
-                  _GEN_25[370],
-                  _GEN_25[338],
-                  _GEN_25[306],
-                  _GEN_25[274]})
+                  _GEN_26[498],
+                  _GEN_26[466],
+                  _GEN_26[434],
+                  _GEN_26[402],
+                  _GEN_26[370]}
+               : {_GEN_26[498],
+                  _GEN_26[466],
+                  _GEN_26[434],
+                  _GEN_26[402],
+                  _GEN_26[370],
+                  _GEN_26[338],
+                  _GEN_26[306],
+                  _GEN_26[274]})
           : symbols_in_dout[151:144];
     if (_GEN_2)
-      symbol_sroa_0_0103_18_r0s2 <= symbol_sroa_0_0103_18_r0s1;
+      symbol_sroa_0_0106_18_r0s2 <= symbol_sroa_0_0106_18_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_18_r0s3 <= symbol_sroa_0_0103_18_r0s2;
-      select_r0s3__18 <= _GEN_158;
+      symbol_sroa_0_0106_18_r0s3 <= symbol_sroa_0_0106_18_r0s2;
+      select_r0s3__18 <= _GEN_160;
     end
     if (_GEN_0) begin
-      field_r0s4__36 <= _GEN_302[2:0];
-      field_r0s4__37 <= _GEN_302[8:3];
+      field_r0s4__36 <= _GEN_304[2:0];
+      field_r0s4__37 <= _GEN_304[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_19_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[159:152])
-          : {_GEN_25[243],
-             _GEN_25[211],
-             _GEN_25[179],
-             _GEN_25[147],
-             _GEN_25[115],
-             _GEN_25[83],
-             _GEN_25[51],
-             _GEN_25[19]};
+      ref_tmp122_sroa_0_0_19_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[159:152])
+          : {_GEN_26[243],
+             _GEN_26[211],
+             _GEN_26[179],
+             _GEN_26[147],
+             _GEN_26[115],
+             _GEN_26[83],
+             _GEN_26[51],
+             _GEN_26[19]};
     if (_GEN_2)
-      and_i2837_19_r0s2 <= ref_tmp101_sroa_0_0_19_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_19_r0s2 <= ref_tmp122_sroa_0_0_19_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_19_r0s3 <= and_i2837_19_r0s2;
+      and_i3077_19_r0s3 <= and_i3077_19_r0s2;
     if (_GEN_0)
-      add_i2848_19_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_164[15]}}, _GEN_164[15:8]})
-        + {2'h0, and_i2837_19_r0s3};
+      add_i3087_19_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_166[15]}}, _GEN_166[15:8]})
+        + {2'h0, and_i3077_19_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_19_r0s3 <= _GEN_166 == 8'h0;
-      conv_i13_i_19_r0s3 <= ~(_GEN_31[19]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_19_r0s3 <= _GEN_168 == 8'h0;
+      conv_i13_i_19_r0s3 <= ~(_GEN_32[19]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_19_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_19_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[499],
-                  _GEN_25[467],
-                  _GEN_25[435],
-                  _GEN_25[403],
-                  _GEN_25[371]}
-               : {_GEN_25[499],
-                  _GEN_25[467],
-                  _GEN_25[435],
-                  _GEN_25[403],
-                  _GEN_25[371],
-                  _GEN_25[339],
-                  _GEN_25[307],
-                  _GEN_25[275]})
+                  _GEN_26[499],
+                  _GEN_26[467],
+                  _GEN_26[435],
+                  _GEN_26[403],
+                  _GEN_26[371]}
+               : {_GEN_26[499],
+                  _GEN_26[467],
+                  _GEN_26[435],
+                  _GEN_26[403],
+                  _GEN_26[371],
+                  _GEN_26[339],
+                  _GEN_26[307],
+                  _GEN_26[275]})
           : symbols_in_dout[159:152];
     if (_GEN_2)
-      symbol_sroa_0_0103_19_r0s2 <= symbol_sroa_0_0103_19_r0s1;
+      symbol_sroa_0_0106_19_r0s2 <= symbol_sroa_0_0106_19_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_19_r0s3 <= symbol_sroa_0_0103_19_r0s2;
-      select_r0s3__19 <= _GEN_165;
+      symbol_sroa_0_0106_19_r0s3 <= symbol_sroa_0_0106_19_r0s2;
+      select_r0s3__19 <= _GEN_167;
     end
     if (_GEN_0) begin
-      field_r0s4__38 <= _GEN_304[2:0];
-      field_r0s4__39 <= _GEN_304[8:3];
+      field_r0s4__38 <= _GEN_306[2:0];
+      field_r0s4__39 <= _GEN_306[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_20_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[167:160])
-          : {_GEN_25[244],
-             _GEN_25[212],
-             _GEN_25[180],
-             _GEN_25[148],
-             _GEN_25[116],
-             _GEN_25[84],
-             _GEN_25[52],
-             _GEN_25[20]};
+      ref_tmp122_sroa_0_0_20_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[167:160])
+          : {_GEN_26[244],
+             _GEN_26[212],
+             _GEN_26[180],
+             _GEN_26[148],
+             _GEN_26[116],
+             _GEN_26[84],
+             _GEN_26[52],
+             _GEN_26[20]};
     if (_GEN_2)
-      and_i2837_20_r0s2 <= ref_tmp101_sroa_0_0_20_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_20_r0s2 <= ref_tmp122_sroa_0_0_20_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_20_r0s3 <= and_i2837_20_r0s2;
+      and_i3077_20_r0s3 <= and_i3077_20_r0s2;
     if (_GEN_0)
-      add_i2848_20_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_171[15]}}, _GEN_171[15:8]})
-        + {2'h0, and_i2837_20_r0s3};
+      add_i3087_20_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_173[15]}}, _GEN_173[15:8]})
+        + {2'h0, and_i3077_20_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_20_r0s3 <= _GEN_173 == 8'h0;
-      conv_i13_i_20_r0s3 <= ~(_GEN_31[20]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_20_r0s3 <= _GEN_175 == 8'h0;
+      conv_i13_i_20_r0s3 <= ~(_GEN_32[20]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_20_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_20_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[500],
-                  _GEN_25[468],
-                  _GEN_25[436],
-                  _GEN_25[404],
-                  _GEN_25[372]}
-               : {_GEN_25[500],
-                  _GEN_25[468],
-                  _GEN_25[436],
-                  _GEN_25[404],
-                  _GEN_25[372],
-                  _GEN_25[340],
-                  _GEN_25[308],
-                  _GEN_25[276]})
+                  _GEN_26[500],
+                  _GEN_26[468],
+                  _GEN_26[436],
+                  _GEN_26[404],
+                  _GEN_26[372]}
+               : {_GEN_26[500],
+                  _GEN_26[468],
+                  _GEN_26[436],
+                  _GEN_26[404],
+                  _GEN_26[372],
+                  _GEN_26[340],
+                  _GEN_26[308],
+                  _GEN_26[276]})
           : symbols_in_dout[167:160];
     if (_GEN_2)
-      symbol_sroa_0_0103_20_r0s2 <= symbol_sroa_0_0103_20_r0s1;
+      symbol_sroa_0_0106_20_r0s2 <= symbol_sroa_0_0106_20_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_20_r0s3 <= symbol_sroa_0_0103_20_r0s2;
-      select_r0s3__20 <= _GEN_172;
+      symbol_sroa_0_0106_20_r0s3 <= symbol_sroa_0_0106_20_r0s2;
+      select_r0s3__20 <= _GEN_174;
     end
     if (_GEN_0) begin
-      field_r0s4__40 <= _GEN_306[2:0];
-      field_r0s4__41 <= _GEN_306[8:3];
+      field_r0s4__40 <= _GEN_308[2:0];
+      field_r0s4__41 <= _GEN_308[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_21_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[175:168])
-          : {_GEN_25[245],
-             _GEN_25[213],
-             _GEN_25[181],
-             _GEN_25[149],
-             _GEN_25[117],
-             _GEN_25[85],
-             _GEN_25[53],
-             _GEN_25[21]};
+      ref_tmp122_sroa_0_0_21_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[175:168])
+          : {_GEN_26[245],
+             _GEN_26[213],
+             _GEN_26[181],
+             _GEN_26[149],
+             _GEN_26[117],
+             _GEN_26[85],
+             _GEN_26[53],
+             _GEN_26[21]};
     if (_GEN_2)
-      and_i2837_21_r0s2 <= ref_tmp101_sroa_0_0_21_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_21_r0s2 <= ref_tmp122_sroa_0_0_21_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_21_r0s3 <= and_i2837_21_r0s2;
+      and_i3077_21_r0s3 <= and_i3077_21_r0s2;
     if (_GEN_0)
-      add_i2848_21_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_178[15]}}, _GEN_178[15:8]})
-        + {2'h0, and_i2837_21_r0s3};
+      add_i3087_21_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_180[15]}}, _GEN_180[15:8]})
+        + {2'h0, and_i3077_21_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_21_r0s3 <= _GEN_180 == 8'h0;
-      conv_i13_i_21_r0s3 <= ~(_GEN_31[21]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_21_r0s3 <= _GEN_182 == 8'h0;
+      conv_i13_i_21_r0s3 <= ~(_GEN_32[21]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_21_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_21_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[501],
-                  _GEN_25[469],
-                  _GEN_25[437],
-                  _GEN_25[405],
-                  _GEN_25[373]}
-               : {_GEN_25[501],
-                  _GEN_25[469],
-                  _GEN_25[437],
-                  _GEN_25[405],
-                  _GEN_25[373],
-                  _GEN_25[341],
-                  _GEN_25[309],
-                  _GEN_25[277]})
+                  _GEN_26[501],
+                  _GEN_26[469],
+                  _GEN_26[437],
+                  _GEN_26[405],
+                  _GEN_26[373]}
+               : {_GEN_26[501],
+                  _GEN_26[469],
+                  _GEN_26[437],
+                  _GEN_26[405],
+                  _GEN_26[373],
+                  _GEN_26[341],
+                  _GEN_26[309],
+                  _GEN_26[277]})
           : symbols_in_dout[175:168];
     if (_GEN_2)
-      symbol_sroa_0_0103_21_r0s2 <= symbol_sroa_0_0103_21_r0s1;
+      symbol_sroa_0_0106_21_r0s2 <= symbol_sroa_0_0106_21_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_21_r0s3 <= symbol_sroa_0_0103_21_r0s2;
-      select_r0s3__21 <= _GEN_179;
+      symbol_sroa_0_0106_21_r0s3 <= symbol_sroa_0_0106_21_r0s2;
+      select_r0s3__21 <= _GEN_181;
     end
     if (_GEN_0) begin
-      field_r0s4__42 <= _GEN_308[2:0];
-      field_r0s4__43 <= _GEN_308[8:3];
+      field_r0s4__42 <= _GEN_310[2:0];
+      field_r0s4__43 <= _GEN_310[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_22_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[183:176])
-          : {_GEN_25[246],
-             _GEN_25[214],
-             _GEN_25[182],
-             _GEN_25[150],
-             _GEN_25[118],
-             _GEN_25[86],
-             _GEN_25[54],
-             _GEN_25[22]};
+      ref_tmp122_sroa_0_0_22_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[183:176])
+          : {_GEN_26[246],
+             _GEN_26[214],
+             _GEN_26[182],
+             _GEN_26[150],
+             _GEN_26[118],
+             _GEN_26[86],
+             _GEN_26[54],
+             _GEN_26[22]};
     if (_GEN_2)
-      and_i2837_22_r0s2 <= ref_tmp101_sroa_0_0_22_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_22_r0s2 <= ref_tmp122_sroa_0_0_22_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_22_r0s3 <= and_i2837_22_r0s2;
+      and_i3077_22_r0s3 <= and_i3077_22_r0s2;
     if (_GEN_0)
-      add_i2848_22_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_185[15]}}, _GEN_185[15:8]})
-        + {2'h0, and_i2837_22_r0s3};
+      add_i3087_22_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_187[15]}}, _GEN_187[15:8]})
+        + {2'h0, and_i3077_22_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_22_r0s3 <= _GEN_187 == 8'h0;
-      conv_i13_i_22_r0s3 <= ~(_GEN_31[22]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_22_r0s3 <= _GEN_189 == 8'h0;
+      conv_i13_i_22_r0s3 <= ~(_GEN_32[22]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_22_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_22_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[502],
-                  _GEN_25[470],
-                  _GEN_25[438],
-                  _GEN_25[406],
-                  _GEN_25[374]}
-               : {_GEN_25[502],
-                  _GEN_25[470],
-                  _GEN_25[438],
-                  _GEN_25[406],
-                  _GEN_25[374],
-                  _GEN_25[342],
-                  _GEN_25[310],
-                  _GEN_25[278]})
+                  _GEN_26[502],
+                  _GEN_26[470],
+                  _GEN_26[438],
+                  _GEN_26[406],
+                  _GEN_26[374]}
+               : {_GEN_26[502],
+                  _GEN_26[470],
+                  _GEN_26[438],
+                  _GEN_26[406],
+                  _GEN_26[374],
+                  _GEN_26[342],
+                  _GEN_26[310],
+                  _GEN_26[278]})
           : symbols_in_dout[183:176];
     if (_GEN_2)
-      symbol_sroa_0_0103_22_r0s2 <= symbol_sroa_0_0103_22_r0s1;
+      symbol_sroa_0_0106_22_r0s2 <= symbol_sroa_0_0106_22_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_22_r0s3 <= symbol_sroa_0_0103_22_r0s2;
-      select_r0s3__22 <= _GEN_186;
+      symbol_sroa_0_0106_22_r0s3 <= symbol_sroa_0_0106_22_r0s2;
+      select_r0s3__22 <= _GEN_188;
     end
     if (_GEN_0) begin
-      field_r0s4__44 <= _GEN_310[2:0];
-      field_r0s4__45 <= _GEN_310[8:3];
+      field_r0s4__44 <= _GEN_312[2:0];
+      field_r0s4__45 <= _GEN_312[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_23_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[191:184])
-          : {_GEN_25[247],
-             _GEN_25[215],
-             _GEN_25[183],
-             _GEN_25[151],
-             _GEN_25[119],
-             _GEN_25[87],
-             _GEN_25[55],
-             _GEN_25[23]};
+      ref_tmp122_sroa_0_0_23_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[191:184])
+          : {_GEN_26[247],
+             _GEN_26[215],
+             _GEN_26[183],
+             _GEN_26[151],
+             _GEN_26[119],
+             _GEN_26[87],
+             _GEN_26[55],
+             _GEN_26[23]};
     if (_GEN_2)
-      and_i2837_23_r0s2 <= ref_tmp101_sroa_0_0_23_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_23_r0s2 <= ref_tmp122_sroa_0_0_23_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_23_r0s3 <= and_i2837_23_r0s2;
+      and_i3077_23_r0s3 <= and_i3077_23_r0s2;
     if (_GEN_0)
-      add_i2848_23_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_192[15]}}, _GEN_192[15:8]})
-        + {2'h0, and_i2837_23_r0s3};
+      add_i3087_23_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_194[15]}}, _GEN_194[15:8]})
+        + {2'h0, and_i3077_23_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_23_r0s3 <= _GEN_194 == 8'h0;
-      conv_i13_i_23_r0s3 <= ~(_GEN_31[23]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_23_r0s3 <= _GEN_196 == 8'h0;
+      conv_i13_i_23_r0s3 <= ~(_GEN_32[23]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_23_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_23_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[503],
-                  _GEN_25[471],
-                  _GEN_25[439],
-                  _GEN_25[407],
-                  _GEN_25[375]}
-               : {_GEN_25[503],
-                  _GEN_25[471],
-                  _GEN_25[439],
-                  _GEN_25[407],
-                  _GEN_25[375],
-                  _GEN_25[343],
-                  _GEN_25[311],
-                  _GEN_25[279]})
+                  _GEN_26[503],
+                  _GEN_26[471],
+                  _GEN_26[439],
+                  _GEN_26[407],
+                  _GEN_26[375]}
+               : {_GEN_26[503],
+                  _GEN_26[471],
+                  _GEN_26[439],
+                  _GEN_26[407],
+                  _GEN_26[375],
+                  _GEN_26[343],
+                  _GEN_26[311],
+                  _GEN_26[279]})
           : symbols_in_dout[191:184];
     if (_GEN_2)
-      symbol_sroa_0_0103_23_r0s2 <= symbol_sroa_0_0103_23_r0s1;
+      symbol_sroa_0_0106_23_r0s2 <= symbol_sroa_0_0106_23_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_23_r0s3 <= symbol_sroa_0_0103_23_r0s2;
-      select_r0s3__23 <= _GEN_193;
+      symbol_sroa_0_0106_23_r0s3 <= symbol_sroa_0_0106_23_r0s2;
+      select_r0s3__23 <= _GEN_195;
     end
     if (_GEN_0) begin
-      field_r0s4__46 <= _GEN_312[2:0];
-      field_r0s4__47 <= _GEN_312[8:3];
+      field_r0s4__46 <= _GEN_314[2:0];
+      field_r0s4__47 <= _GEN_314[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_24_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[199:192])
-          : {_GEN_25[248],
-             _GEN_25[216],
-             _GEN_25[184],
-             _GEN_25[152],
-             _GEN_25[120],
-             _GEN_25[88],
-             _GEN_25[56],
-             _GEN_25[24]};
+      ref_tmp122_sroa_0_0_24_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[199:192])
+          : {_GEN_26[248],
+             _GEN_26[216],
+             _GEN_26[184],
+             _GEN_26[152],
+             _GEN_26[120],
+             _GEN_26[88],
+             _GEN_26[56],
+             _GEN_26[24]};
     if (_GEN_2)
-      and_i2837_24_r0s2 <= ref_tmp101_sroa_0_0_24_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_24_r0s2 <= ref_tmp122_sroa_0_0_24_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_24_r0s3 <= and_i2837_24_r0s2;
+      and_i3077_24_r0s3 <= and_i3077_24_r0s2;
     if (_GEN_0)
-      add_i2848_24_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_199[15]}}, _GEN_199[15:8]})
-        + {2'h0, and_i2837_24_r0s3};
+      add_i3087_24_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_201[15]}}, _GEN_201[15:8]})
+        + {2'h0, and_i3077_24_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_24_r0s3 <= _GEN_201 == 8'h0;
-      conv_i13_i_24_r0s3 <= ~(_GEN_31[24]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_24_r0s3 <= _GEN_203 == 8'h0;
+      conv_i13_i_24_r0s3 <= ~(_GEN_32[24]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_24_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_24_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[504],
-                  _GEN_25[472],
-                  _GEN_25[440],
-                  _GEN_25[408],
-                  _GEN_25[376]}
-               : {_GEN_25[504],
-                  _GEN_25[472],
-                  _GEN_25[440],
-                  _GEN_25[408],
-                  _GEN_25[376],
-                  _GEN_25[344],
-                  _GEN_25[312],
-                  _GEN_25[280]})
+                  _GEN_26[504],
+                  _GEN_26[472],
+                  _GEN_26[440],
+                  _GEN_26[408],
+                  _GEN_26[376]}
+               : {_GEN_26[504],
+                  _GEN_26[472],
+                  _GEN_26[440],
+                  _GEN_26[408],
+                  _GEN_26[376],
+                  _GEN_26[344],
+                  _GEN_26[312],
+                  _GEN_26[280]})
           : symbols_in_dout[199:192];
     if (_GEN_2)
-      symbol_sroa_0_0103_24_r0s2 <= symbol_sroa_0_0103_24_r0s1;
+      symbol_sroa_0_0106_24_r0s2 <= symbol_sroa_0_0106_24_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_24_r0s3 <= symbol_sroa_0_0103_24_r0s2;
-      select_r0s3__24 <= _GEN_200;
+      symbol_sroa_0_0106_24_r0s3 <= symbol_sroa_0_0106_24_r0s2;
+      select_r0s3__24 <= _GEN_202;
     end
     if (_GEN_0) begin
-      field_r0s4__48 <= _GEN_314[2:0];
-      field_r0s4__49 <= _GEN_314[8:3];
+      field_r0s4__48 <= _GEN_316[2:0];
+      field_r0s4__49 <= _GEN_316[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_25_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[207:200])
-          : {_GEN_25[249],
-             _GEN_25[217],
-             _GEN_25[185],
-             _GEN_25[153],
-             _GEN_25[121],
-             _GEN_25[89],
-             _GEN_25[57],
-             _GEN_25[25]};
+      ref_tmp122_sroa_0_0_25_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[207:200])
+          : {_GEN_26[249],
+             _GEN_26[217],
+             _GEN_26[185],
+             _GEN_26[153],
+             _GEN_26[121],
+             _GEN_26[89],
+             _GEN_26[57],
+             _GEN_26[25]};
     if (_GEN_2)
-      and_i2837_25_r0s2 <= ref_tmp101_sroa_0_0_25_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_25_r0s2 <= ref_tmp122_sroa_0_0_25_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_25_r0s3 <= and_i2837_25_r0s2;
+      and_i3077_25_r0s3 <= and_i3077_25_r0s2;
     if (_GEN_0)
-      add_i2848_25_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_206[15]}}, _GEN_206[15:8]})
-        + {2'h0, and_i2837_25_r0s3};
+      add_i3087_25_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_208[15]}}, _GEN_208[15:8]})
+        + {2'h0, and_i3077_25_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_25_r0s3 <= _GEN_208 == 8'h0;
-      conv_i13_i_25_r0s3 <= ~(_GEN_31[25]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_25_r0s3 <= _GEN_210 == 8'h0;
+      conv_i13_i_25_r0s3 <= ~(_GEN_32[25]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_25_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_25_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[505],
-                  _GEN_25[473],
-                  _GEN_25[441],
-                  _GEN_25[409],
-                  _GEN_25[377]}
-               : {_GEN_25[505],
-                  _GEN_25[473],
-                  _GEN_25[441],
-                  _GEN_25[409],
-                  _GEN_25[377],
-                  _GEN_25[345],
-                  _GEN_25[313],
-                  _GEN_25[281]})
+                  _GEN_26[505],
+                  _GEN_26[473],
+                  _GEN_26[441],
+                  _GEN_26[409],
+                  _GEN_26[377]}
+               : {_GEN_26[505],
+                  _GEN_26[473],
+                  _GEN_26[441],
+                  _GEN_26[409],
+                  _GEN_26[377],
+                  _GEN_26[345],
+                  _GEN_26[313],
+                  _GEN_26[281]})
           : symbols_in_dout[207:200];
     if (_GEN_2)
-      symbol_sroa_0_0103_25_r0s2 <= symbol_sroa_0_0103_25_r0s1;
+      symbol_sroa_0_0106_25_r0s2 <= symbol_sroa_0_0106_25_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_25_r0s3 <= symbol_sroa_0_0103_25_r0s2;
-      select_r0s3__25 <= _GEN_207;
+      symbol_sroa_0_0106_25_r0s3 <= symbol_sroa_0_0106_25_r0s2;
+      select_r0s3__25 <= _GEN_209;
     end
     if (_GEN_0) begin
-      field_r0s4__50 <= _GEN_316[2:0];
-      field_r0s4__51 <= _GEN_316[8:3];
+      field_r0s4__50 <= _GEN_318[2:0];
+      field_r0s4__51 <= _GEN_318[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_26_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[215:208])
-          : {_GEN_25[250],
-             _GEN_25[218],
-             _GEN_25[186],
-             _GEN_25[154],
-             _GEN_25[122],
-             _GEN_25[90],
-             _GEN_25[58],
-             _GEN_25[26]};
+      ref_tmp122_sroa_0_0_26_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[215:208])
+          : {_GEN_26[250],
+             _GEN_26[218],
+             _GEN_26[186],
+             _GEN_26[154],
+             _GEN_26[122],
+             _GEN_26[90],
+             _GEN_26[58],
+             _GEN_26[26]};
     if (_GEN_2)
-      and_i2837_26_r0s2 <= ref_tmp101_sroa_0_0_26_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_26_r0s2 <= ref_tmp122_sroa_0_0_26_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_26_r0s3 <= and_i2837_26_r0s2;
+      and_i3077_26_r0s3 <= and_i3077_26_r0s2;
     if (_GEN_0)
-      add_i2848_26_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_213[15]}}, _GEN_213[15:8]})
-        + {2'h0, and_i2837_26_r0s3};
+      add_i3087_26_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_215[15]}}, _GEN_215[15:8]})
+        + {2'h0, and_i3077_26_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_26_r0s3 <= _GEN_215 == 8'h0;
-      conv_i13_i_26_r0s3 <= ~(_GEN_31[26]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_26_r0s3 <= _GEN_217 == 8'h0;
+      conv_i13_i_26_r0s3 <= ~(_GEN_32[26]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_26_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_26_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[506],
-                  _GEN_25[474],
-                  _GEN_25[442],
-                  _GEN_25[410],
-                  _GEN_25[378]}
-               : {_GEN_25[506],
-                  _GEN_25[474],
-                  _GEN_25[442],
-                  _GEN_25[410],
-                  _GEN_25[378],
-                  _GEN_25[346],
-                  _GEN_25[314],
-                  _GEN_25[282]})
+                  _GEN_26[506],
+                  _GEN_26[474],
+                  _GEN_26[442],
+                  _GEN_26[410],
+                  _GEN_26[378]}
+               : {_GEN_26[506],
+                  _GEN_26[474],
+                  _GEN_26[442],
+                  _GEN_26[410],
+                  _GEN_26[378],
+                  _GEN_26[346],
+                  _GEN_26[314],
+                  _GEN_26[282]})
           : symbols_in_dout[215:208];
     if (_GEN_2)
-      symbol_sroa_0_0103_26_r0s2 <= symbol_sroa_0_0103_26_r0s1;
+      symbol_sroa_0_0106_26_r0s2 <= symbol_sroa_0_0106_26_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_26_r0s3 <= symbol_sroa_0_0103_26_r0s2;
-      select_r0s3__26 <= _GEN_214;
+      symbol_sroa_0_0106_26_r0s3 <= symbol_sroa_0_0106_26_r0s2;
+      select_r0s3__26 <= _GEN_216;
     end
     if (_GEN_0) begin
-      field_r0s4__52 <= _GEN_318[2:0];
-      field_r0s4__53 <= _GEN_318[8:3];
+      field_r0s4__52 <= _GEN_320[2:0];
+      field_r0s4__53 <= _GEN_320[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_27_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[223:216])
-          : {_GEN_25[251],
-             _GEN_25[219],
-             _GEN_25[187],
-             _GEN_25[155],
-             _GEN_25[123],
-             _GEN_25[91],
-             _GEN_25[59],
-             _GEN_25[27]};
+      ref_tmp122_sroa_0_0_27_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[223:216])
+          : {_GEN_26[251],
+             _GEN_26[219],
+             _GEN_26[187],
+             _GEN_26[155],
+             _GEN_26[123],
+             _GEN_26[91],
+             _GEN_26[59],
+             _GEN_26[27]};
     if (_GEN_2)
-      and_i2837_27_r0s2 <= ref_tmp101_sroa_0_0_27_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_27_r0s2 <= ref_tmp122_sroa_0_0_27_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_27_r0s3 <= and_i2837_27_r0s2;
+      and_i3077_27_r0s3 <= and_i3077_27_r0s2;
     if (_GEN_0)
-      add_i2848_27_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_220[15]}}, _GEN_220[15:8]})
-        + {2'h0, and_i2837_27_r0s3};
+      add_i3087_27_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_222[15]}}, _GEN_222[15:8]})
+        + {2'h0, and_i3077_27_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_27_r0s3 <= _GEN_222 == 8'h0;
-      conv_i13_i_27_r0s3 <= ~(_GEN_31[27]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_27_r0s3 <= _GEN_224 == 8'h0;
+      conv_i13_i_27_r0s3 <= ~(_GEN_32[27]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_27_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_27_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[507],
-                  _GEN_25[475],
-                  _GEN_25[443],
-                  _GEN_25[411],
-                  _GEN_25[379]}
-               : {_GEN_25[507],
-                  _GEN_25[475],
-                  _GEN_25[443],
-                  _GEN_25[411],
-                  _GEN_25[379],
-                  _GEN_25[347],
-                  _GEN_25[315],
-                  _GEN_25[283]})
+                  _GEN_26[507],
+                  _GEN_26[475],
+                  _GEN_26[443],
+                  _GEN_26[411],
+                  _GEN_26[379]}
+               : {_GEN_26[507],
+                  _GEN_26[475],
+                  _GEN_26[443],
+                  _GEN_26[411],
+                  _GEN_26[379],
+                  _GEN_26[347],
+                  _GEN_26[315],
+                  _GEN_26[283]})
           : symbols_in_dout[223:216];
     if (_GEN_2)
-      symbol_sroa_0_0103_27_r0s2 <= symbol_sroa_0_0103_27_r0s1;
+      symbol_sroa_0_0106_27_r0s2 <= symbol_sroa_0_0106_27_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_27_r0s3 <= symbol_sroa_0_0103_27_r0s2;
-      select_r0s3__27 <= _GEN_221;
+      symbol_sroa_0_0106_27_r0s3 <= symbol_sroa_0_0106_27_r0s2;
+      select_r0s3__27 <= _GEN_223;
     end
     if (_GEN_0) begin
-      field_r0s4__54 <= _GEN_320[2:0];
-      field_r0s4__55 <= _GEN_320[8:3];
+      field_r0s4__54 <= _GEN_322[2:0];
+      field_r0s4__55 <= _GEN_322[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_28_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[231:224])
-          : {_GEN_25[252],
-             _GEN_25[220],
-             _GEN_25[188],
-             _GEN_25[156],
-             _GEN_25[124],
-             _GEN_25[92],
-             _GEN_25[60],
-             _GEN_25[28]};
+      ref_tmp122_sroa_0_0_28_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[231:224])
+          : {_GEN_26[252],
+             _GEN_26[220],
+             _GEN_26[188],
+             _GEN_26[156],
+             _GEN_26[124],
+             _GEN_26[92],
+             _GEN_26[60],
+             _GEN_26[28]};
     if (_GEN_2)
-      and_i2837_28_r0s2 <= ref_tmp101_sroa_0_0_28_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_28_r0s2 <= ref_tmp122_sroa_0_0_28_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_28_r0s3 <= and_i2837_28_r0s2;
+      and_i3077_28_r0s3 <= and_i3077_28_r0s2;
     if (_GEN_0)
-      add_i2848_28_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_227[15]}}, _GEN_227[15:8]})
-        + {2'h0, and_i2837_28_r0s3};
+      add_i3087_28_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_229[15]}}, _GEN_229[15:8]})
+        + {2'h0, and_i3077_28_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_28_r0s3 <= _GEN_229 == 8'h0;
-      conv_i13_i_28_r0s3 <= ~(_GEN_31[28]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_28_r0s3 <= _GEN_231 == 8'h0;
+      conv_i13_i_28_r0s3 <= ~(_GEN_32[28]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_28_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_28_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[508],
-                  _GEN_25[476],
-                  _GEN_25[444],
-                  _GEN_25[412],
-                  _GEN_25[380]}
-               : {_GEN_25[508],
-                  _GEN_25[476],
-                  _GEN_25[444],
-                  _GEN_25[412],
-                  _GEN_25[380],
-                  _GEN_25[348],
-                  _GEN_25[316],
-                  _GEN_25[284]})
+                  _GEN_26[508],
+                  _GEN_26[476],
+                  _GEN_26[444],
+                  _GEN_26[412],
+                  _GEN_26[380]}
+               : {_GEN_26[508],
+                  _GEN_26[476],
+                  _GEN_26[444],
+                  _GEN_26[412],
+                  _GEN_26[380],
+                  _GEN_26[348],
+                  _GEN_26[316],
+                  _GEN_26[284]})
           : symbols_in_dout[231:224];
     if (_GEN_2)
-      symbol_sroa_0_0103_28_r0s2 <= symbol_sroa_0_0103_28_r0s1;
+      symbol_sroa_0_0106_28_r0s2 <= symbol_sroa_0_0106_28_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_28_r0s3 <= symbol_sroa_0_0103_28_r0s2;
-      select_r0s3__28 <= _GEN_228;
+      symbol_sroa_0_0106_28_r0s3 <= symbol_sroa_0_0106_28_r0s2;
+      select_r0s3__28 <= _GEN_230;
     end
     if (_GEN_0) begin
-      field_r0s4__56 <= _GEN_322[2:0];
-      field_r0s4__57 <= _GEN_322[8:3];
+      field_r0s4__56 <= _GEN_324[2:0];
+      field_r0s4__57 <= _GEN_324[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_29_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[239:232])
-          : {_GEN_25[253],
-             _GEN_25[221],
-             _GEN_25[189],
-             _GEN_25[157],
-             _GEN_25[125],
-             _GEN_25[93],
-             _GEN_25[61],
-             _GEN_25[29]};
+      ref_tmp122_sroa_0_0_29_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[239:232])
+          : {_GEN_26[253],
+             _GEN_26[221],
+             _GEN_26[189],
+             _GEN_26[157],
+             _GEN_26[125],
+             _GEN_26[93],
+             _GEN_26[61],
+             _GEN_26[29]};
     if (_GEN_2)
-      and_i2837_29_r0s2 <= ref_tmp101_sroa_0_0_29_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_29_r0s2 <= ref_tmp122_sroa_0_0_29_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_29_r0s3 <= and_i2837_29_r0s2;
+      and_i3077_29_r0s3 <= and_i3077_29_r0s2;
     if (_GEN_0)
-      add_i2848_29_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_234[15]}}, _GEN_234[15:8]})
-        + {2'h0, and_i2837_29_r0s3};
+      add_i3087_29_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_236[15]}}, _GEN_236[15:8]})
+        + {2'h0, and_i3077_29_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_29_r0s3 <= _GEN_236 == 8'h0;
-      conv_i13_i_29_r0s3 <= ~(_GEN_31[29]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_29_r0s3 <= _GEN_238 == 8'h0;
+      conv_i13_i_29_r0s3 <= ~(_GEN_32[29]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_29_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_29_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[509],
-                  _GEN_25[477],
-                  _GEN_25[445],
-                  _GEN_25[413],
-                  _GEN_25[381]}
-               : {_GEN_25[509],
-                  _GEN_25[477],
-                  _GEN_25[445],
-                  _GEN_25[413],
-                  _GEN_25[381],
-                  _GEN_25[349],
-                  _GEN_25[317],
-                  _GEN_25[285]})
+                  _GEN_26[509],
+                  _GEN_26[477],
+                  _GEN_26[445],
+                  _GEN_26[413],
+                  _GEN_26[381]}
+               : {_GEN_26[509],
+                  _GEN_26[477],
+                  _GEN_26[445],
+                  _GEN_26[413],
+                  _GEN_26[381],
+                  _GEN_26[349],
+                  _GEN_26[317],
+                  _GEN_26[285]})
           : symbols_in_dout[239:232];
     if (_GEN_2)
-      symbol_sroa_0_0103_29_r0s2 <= symbol_sroa_0_0103_29_r0s1;
+      symbol_sroa_0_0106_29_r0s2 <= symbol_sroa_0_0106_29_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_29_r0s3 <= symbol_sroa_0_0103_29_r0s2;
-      select_r0s3__29 <= _GEN_235;
+      symbol_sroa_0_0106_29_r0s3 <= symbol_sroa_0_0106_29_r0s2;
+      select_r0s3__29 <= _GEN_237;
     end
     if (_GEN_0) begin
-      field_r0s4__58 <= _GEN_324[2:0];
-      field_r0s4__59 <= _GEN_324[8:3];
+      field_r0s4__58 <= _GEN_326[2:0];
+      field_r0s4__59 <= _GEN_326[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_30_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? (~(plan_sroa_63_0_r0[0]) ? 8'h0 : symbols_in_dout[247:240])
-          : {_GEN_25[254],
-             _GEN_25[222],
-             _GEN_25[190],
-             _GEN_25[158],
-             _GEN_25[126],
-             _GEN_25[94],
-             _GEN_25[62],
-             _GEN_25[30]};
+      ref_tmp122_sroa_0_0_30_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? (~(plan_sroa_69_0_r0[0]) ? 8'h0 : symbols_in_dout[247:240])
+          : {_GEN_26[254],
+             _GEN_26[222],
+             _GEN_26[190],
+             _GEN_26[158],
+             _GEN_26[126],
+             _GEN_26[94],
+             _GEN_26[62],
+             _GEN_26[30]};
     if (_GEN_2)
-      and_i2837_30_r0s2 <= ref_tmp101_sroa_0_0_30_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_30_r0s2 <= ref_tmp122_sroa_0_0_30_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_30_r0s3 <= and_i2837_30_r0s2;
+      and_i3077_30_r0s3 <= and_i3077_30_r0s2;
     if (_GEN_0)
-      add_i2848_30_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_241[15]}}, _GEN_241[15:8]})
-        + {2'h0, and_i2837_30_r0s3};
+      add_i3087_30_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_243[15]}}, _GEN_243[15:8]})
+        + {2'h0, and_i3077_30_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_30_r0s3 <= _GEN_243 == 8'h0;
-      conv_i13_i_30_r0s3 <= ~(_GEN_31[30]) ? 8'hF : 8'hFF;
+      cmp_i_i3203_30_r0s3 <= _GEN_245 == 8'h0;
+      conv_i13_i_30_r0s3 <= ~(_GEN_32[30]) ? 8'hF : 8'hFF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_30_r0s1 <=
-        ~(plan_sroa_63_0_r0[0])
-          ? (plan_sroa_33_0_r0[0]
+      symbol_sroa_0_0106_30_r0s1 <=
+        ~(plan_sroa_69_0_r0[0])
+          ? (plan_sroa_37_0_r0[0]
                ? {3'h0,
-                  _GEN_25[510],
-                  _GEN_25[478],
-                  _GEN_25[446],
-                  _GEN_25[414],
-                  _GEN_25[382]}
-               : {_GEN_25[510],
-                  _GEN_25[478],
-                  _GEN_25[446],
-                  _GEN_25[414],
-                  _GEN_25[382],
-                  _GEN_25[350],
-                  _GEN_25[318],
-                  _GEN_25[286]})
+                  _GEN_26[510],
+                  _GEN_26[478],
+                  _GEN_26[446],
+                  _GEN_26[414],
+                  _GEN_26[382]}
+               : {_GEN_26[510],
+                  _GEN_26[478],
+                  _GEN_26[446],
+                  _GEN_26[414],
+                  _GEN_26[382],
+                  _GEN_26[350],
+                  _GEN_26[318],
+                  _GEN_26[286]})
           : symbols_in_dout[247:240];
     if (_GEN_2)
-      symbol_sroa_0_0103_30_r0s2 <= symbol_sroa_0_0103_30_r0s1;
+      symbol_sroa_0_0106_30_r0s2 <= symbol_sroa_0_0106_30_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_30_r0s3 <= symbol_sroa_0_0103_30_r0s2;
-      select_r0s3__30 <= _GEN_242;
+      symbol_sroa_0_0106_30_r0s3 <= symbol_sroa_0_0106_30_r0s2;
+      select_r0s3__30 <= _GEN_244;
     end
     if (_GEN_0) begin
-      field_r0s4__60 <= _GEN_326[2:0];
-      field_r0s4__61 <= _GEN_326[8:3];
+      field_r0s4__60 <= _GEN_328[2:0];
+      field_r0s4__61 <= _GEN_328[8:3];
     end
     if (_GEN_3)
-      ref_tmp101_sroa_0_0_31_r0s1 <=
-        plan_sroa_63_0_r0[0]
-          ? _GEN_249
-          : {_GEN_25[255],
-             _GEN_25[223],
-             _GEN_25[191],
-             _GEN_25[159],
-             _GEN_25[127],
-             _GEN_25[95],
-             _GEN_25[63],
-             _GEN_25[31]};
+      ref_tmp122_sroa_0_0_31_r0s1 <=
+        plan_sroa_69_0_r0[0]
+          ? _GEN_251
+          : {_GEN_26[255],
+             _GEN_26[223],
+             _GEN_26[191],
+             _GEN_26[159],
+             _GEN_26[127],
+             _GEN_26[95],
+             _GEN_26[63],
+             _GEN_26[31]};
     if (_GEN_2)
-      and_i2837_31_r0s2 <= ref_tmp101_sroa_0_0_31_r0s1 & code_ones_sroa_0_095_r0s1;
+      and_i3077_31_r0s2 <= ref_tmp122_sroa_0_0_31_r0s1 & code_ones_sroa_0_099_r0s1;
     if (_GEN_1)
-      and_i2837_31_r0s3 <= and_i2837_31_r0s2;
+      and_i3077_31_r0s3 <= and_i3077_31_r0s2;
     if (_GEN_0)
-      add_i2848_31_r0s4 <=
-        (cond_fr_r0s3 ? 10'h0 : {{2{_GEN_248[15]}}, _GEN_248[15:8]})
-        + {2'h0, and_i2837_31_r0s3};
+      add_i3087_31_r0s4 <=
+        (v94_r0s3 ? 10'h0 : {{2{_GEN_250[15]}}, _GEN_250[15:8]})
+        + {2'h0, and_i3077_31_r0s3};
     if (_GEN_1) begin
-      cmp_i_i2963_31_r0s3 <= _GEN_251 == 8'h0;
-      conv_i13_i_31_r0s3 <= _GEN_31[31] ? 8'hFF : 8'hF;
+      cmp_i_i3203_31_r0s3 <= _GEN_253 == 8'h0;
+      conv_i13_i_31_r0s3 <= _GEN_32[31] ? 8'hFF : 8'hF;
     end
     if (_GEN_3)
-      symbol_sroa_0_0103_31_r0s1 <= plan_sroa_63_0_r0[0] ? _GEN_249 : _GEN_327[7:0];
+      symbol_sroa_0_0106_31_r0s1 <= plan_sroa_69_0_r0[0] ? _GEN_251 : _GEN_329[7:0];
     if (_GEN_2)
-      symbol_sroa_0_0103_31_r0s2 <= symbol_sroa_0_0103_31_r0s1;
+      symbol_sroa_0_0106_31_r0s2 <= symbol_sroa_0_0106_31_r0s1;
     if (_GEN_1) begin
-      symbol_sroa_0_0103_31_r0s3 <= symbol_sroa_0_0103_31_r0s2;
-      select_r0s3__31 <= _GEN_250;
+      symbol_sroa_0_0106_31_r0s3 <= symbol_sroa_0_0106_31_r0s2;
+      select_r0s3__31 <= _GEN_252;
     end
     if (_GEN_0) begin
-      field_r0s4__62 <= _GEN_329[2:0];
-      field_r0s4__63 <= _GEN_329[8:3];
-      sroa_speculated4620_v_r0s4 <= _GEN_27[7:0];
-      sroa_speculated4620_v_1_r0s4 <= _GEN_38[7:0];
-      sroa_speculated4620_v_2_r0s4 <= _GEN_45[7:0];
-      sroa_speculated4620_v_3_r0s4 <= _GEN_52[7:0];
-      sroa_speculated4620_v_4_r0s4 <= _GEN_59[7:0];
-      sroa_speculated4620_v_5_r0s4 <= _GEN_66[7:0];
-      sroa_speculated4620_v_6_r0s4 <= _GEN_73[7:0];
-      sroa_speculated4620_v_7_r0s4 <= _GEN_80[7:0];
-      sroa_speculated4620_v_8_r0s4 <= _GEN_87[7:0];
-      sroa_speculated4620_v_9_r0s4 <= _GEN_94[7:0];
-      sroa_speculated4620_v_10_r0s4 <= _GEN_101[7:0];
-      sroa_speculated4620_v_11_r0s4 <= _GEN_108[7:0];
-      sroa_speculated4620_v_12_r0s4 <= _GEN_115[7:0];
-      sroa_speculated4620_v_13_r0s4 <= _GEN_122[7:0];
-      sroa_speculated4620_v_14_r0s4 <= _GEN_129[7:0];
-      sroa_speculated4620_v_15_r0s4 <= _GEN_136[7:0];
-      sroa_speculated4620_v_16_r0s4 <= _GEN_143[7:0];
-      sroa_speculated4620_v_17_r0s4 <= _GEN_150[7:0];
-      sroa_speculated4620_v_18_r0s4 <= _GEN_157[7:0];
-      sroa_speculated4620_v_19_r0s4 <= _GEN_164[7:0];
-      sroa_speculated4620_v_20_r0s4 <= _GEN_171[7:0];
-      sroa_speculated4620_v_21_r0s4 <= _GEN_178[7:0];
-      sroa_speculated4620_v_22_r0s4 <= _GEN_185[7:0];
-      sroa_speculated4620_v_23_r0s4 <= _GEN_192[7:0];
-      sroa_speculated4620_v_24_r0s4 <= _GEN_199[7:0];
-      sroa_speculated4620_v_25_r0s4 <= _GEN_206[7:0];
-      sroa_speculated4620_v_26_r0s4 <= _GEN_213[7:0];
-      sroa_speculated4620_v_27_r0s4 <= _GEN_220[7:0];
-      sroa_speculated4620_v_28_r0s4 <= _GEN_227[7:0];
-      sroa_speculated4620_v_29_r0s4 <= _GEN_234[7:0];
-      sroa_speculated4620_v_30_r0s4 <= _GEN_241[7:0];
-      sroa_speculated4620_v_31_r0s4 <= _GEN_248[7:0];
+      field_r0s4__62 <= _GEN_331[2:0];
+      field_r0s4__63 <= _GEN_331[8:3];
+      sroa_speculated4961_v_off0_r0s4 <= _GEN_28[7:0];
+      sroa_speculated4961_v_off0_1_r0s4 <= _GEN_40[7:0];
+      sroa_speculated4961_v_off0_2_r0s4 <= _GEN_47[7:0];
+      sroa_speculated4961_v_off0_3_r0s4 <= _GEN_54[7:0];
+      sroa_speculated4961_v_off0_4_r0s4 <= _GEN_61[7:0];
+      sroa_speculated4961_v_off0_5_r0s4 <= _GEN_68[7:0];
+      sroa_speculated4961_v_off0_6_r0s4 <= _GEN_75[7:0];
+      sroa_speculated4961_v_off0_7_r0s4 <= _GEN_82[7:0];
+      sroa_speculated4961_v_off0_8_r0s4 <= _GEN_89[7:0];
+      sroa_speculated4961_v_off0_9_r0s4 <= _GEN_96[7:0];
+      sroa_speculated4961_v_off0_10_r0s4 <= _GEN_103[7:0];
+      sroa_speculated4961_v_off0_11_r0s4 <= _GEN_110[7:0];
+      sroa_speculated4961_v_off0_12_r0s4 <= _GEN_117[7:0];
+      sroa_speculated4961_v_off0_13_r0s4 <= _GEN_124[7:0];
+      sroa_speculated4961_v_off0_14_r0s4 <= _GEN_131[7:0];
+      sroa_speculated4961_v_off0_15_r0s4 <= _GEN_138[7:0];
+      sroa_speculated4961_v_off0_16_r0s4 <= _GEN_145[7:0];
+      sroa_speculated4961_v_off0_17_r0s4 <= _GEN_152[7:0];
+      sroa_speculated4961_v_off0_18_r0s4 <= _GEN_159[7:0];
+      sroa_speculated4961_v_off0_19_r0s4 <= _GEN_166[7:0];
+      sroa_speculated4961_v_off0_20_r0s4 <= _GEN_173[7:0];
+      sroa_speculated4961_v_off0_21_r0s4 <= _GEN_180[7:0];
+      sroa_speculated4961_v_off0_22_r0s4 <= _GEN_187[7:0];
+      sroa_speculated4961_v_off0_23_r0s4 <= _GEN_194[7:0];
+      sroa_speculated4961_v_off0_24_r0s4 <= _GEN_201[7:0];
+      sroa_speculated4961_v_off0_25_r0s4 <= _GEN_208[7:0];
+      sroa_speculated4961_v_off0_26_r0s4 <= _GEN_215[7:0];
+      sroa_speculated4961_v_off0_27_r0s4 <= _GEN_222[7:0];
+      sroa_speculated4961_v_off0_28_r0s4 <= _GEN_229[7:0];
+      sroa_speculated4961_v_off0_29_r0s4 <= _GEN_236[7:0];
+      sroa_speculated4961_v_off0_30_r0s4 <= _GEN_243[7:0];
+      sroa_speculated4961_v_off0_31_r0s4 <= _GEN_250[7:0];
       sroa_speculated_4_r0s4 <= sroa_speculated_4_r0s3;
     end
     if (_GEN_3)
-      loadedv164_r0s1 <= _GEN_257;
+      loadedv197_r0s1 <= _GEN_259;
     if (_GEN_2)
-      loadedv164_r0s2 <= loadedv164_r0s1;
+      loadedv197_r0s2 <= loadedv197_r0s1;
     if (_GEN_1)
-      loadedv164_r0s3 <= loadedv164_r0s2;
+      loadedv197_r0s3 <= loadedv197_r0s2;
     if (_GEN_0)
-      loadedv164_r0s4 <= loadedv164_r0s3;
+      loadedv197_r0s4 <= loadedv197_r0s3;
     if (_GEN_3)
-      or_r0s1__2 <= _GEN_256;
+      or_r0s1__2 <= _GEN_258;
     if (_GEN_2)
       or_r0s2__1 <= or_r0s1__2;
     if (_GEN_1)
@@ -27128,125 +27186,127 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
       rows_r0s4 <= rows_r0s3;
     if (_GEN_1) begin
       and_r0s3__2 <=
-        _GEN_30 == _table_0_rd[7:0] & _GEN_40 == _table_0_rd[23:16]
-        & _GEN_47 == _table_0_rd[39:32] & _GEN_54 == _table_0_rd[55:48]
-        & _GEN_61 == _table_0_rd[71:64] & _GEN_68 == _table_0_rd[87:80]
-        & _GEN_75 == _table_0_rd[103:96] & _GEN_82 == _table_0_rd[119:112]
-        & _GEN_89 == _table_0_rd[135:128] & _GEN_96 == _table_0_rd[151:144]
-        & _GEN_103 == _table_0_rd[167:160] & _GEN_110 == _table_0_rd[183:176]
-        & _GEN_117 == _table_0_rd[199:192] & _GEN_124 == _table_0_rd[215:208]
-        & _GEN_131 == _table_0_rd[231:224] & _GEN_138 == _table_0_rd[247:240];
+        _GEN_31 == _table_0_rd[7:0] & _GEN_42 == _table_0_rd[23:16]
+        & _GEN_49 == _table_0_rd[39:32] & _GEN_56 == _table_0_rd[55:48]
+        & _GEN_63 == _table_0_rd[71:64] & _GEN_70 == _table_0_rd[87:80]
+        & _GEN_77 == _table_0_rd[103:96] & _GEN_84 == _table_0_rd[119:112]
+        & _GEN_91 == _table_0_rd[135:128] & _GEN_98 == _table_0_rd[151:144]
+        & _GEN_105 == _table_0_rd[167:160] & _GEN_112 == _table_0_rd[183:176]
+        & _GEN_119 == _table_0_rd[199:192] & _GEN_126 == _table_0_rd[215:208]
+        & _GEN_133 == _table_0_rd[231:224] & _GEN_140 == _table_0_rd[247:240];
       and_r0s3__3 <=
-        _GEN_145 == _table_0_rd[263:256] & _GEN_152 == _table_0_rd[279:272]
-        & _GEN_159 == _table_0_rd[295:288] & _GEN_166 == _table_0_rd[311:304]
-        & _GEN_173 == _table_0_rd[327:320] & _GEN_180 == _table_0_rd[343:336]
-        & _GEN_187 == _table_0_rd[359:352] & _GEN_194 == _table_0_rd[375:368]
-        & _GEN_201 == _table_0_rd[391:384] & _GEN_208 == _table_0_rd[407:400]
-        & _GEN_215 == _table_0_rd[423:416] & _GEN_222 == _table_0_rd[439:432]
-        & _GEN_229 == _table_0_rd[455:448] & _GEN_236 == _table_0_rd[471:464]
-        & _GEN_243 == _table_0_rd[487:480] & _GEN_251 == _table_0_rd[503:496];
+        _GEN_147 == _table_0_rd[263:256] & _GEN_154 == _table_0_rd[279:272]
+        & _GEN_161 == _table_0_rd[295:288] & _GEN_168 == _table_0_rd[311:304]
+        & _GEN_175 == _table_0_rd[327:320] & _GEN_182 == _table_0_rd[343:336]
+        & _GEN_189 == _table_0_rd[359:352] & _GEN_196 == _table_0_rd[375:368]
+        & _GEN_203 == _table_0_rd[391:384] & _GEN_210 == _table_0_rd[407:400]
+        & _GEN_217 == _table_0_rd[423:416] & _GEN_224 == _table_0_rd[439:432]
+        & _GEN_231 == _table_0_rd[455:448] & _GEN_238 == _table_0_rd[471:464]
+        & _GEN_245 == _table_0_rd[487:480] & _GEN_253 == _table_0_rd[503:496];
     end
     if (_GEN_0)
-      cmp_i1459_not_r0s4 <=
-        (_GEN_43 | _GEN_44 >= _GEN_42) & (_GEN_50 | _GEN_51 >= _GEN_49)
-        & (_GEN_57 | _GEN_58 >= _GEN_56) & (_GEN_64 | _GEN_65 >= _GEN_63)
-        & (_GEN_71 | _GEN_72 >= _GEN_70) & (_GEN_78 | _GEN_79 >= _GEN_77)
-        & (_GEN_85 | _GEN_86 >= _GEN_84) & (_GEN_92 | _GEN_93 >= _GEN_91)
-        & (_GEN_99 | _GEN_100 >= _GEN_98) & (_GEN_106 | _GEN_107 >= _GEN_105)
-        & (_GEN_113 | _GEN_114 >= _GEN_112) & (_GEN_120 | _GEN_121 >= _GEN_119)
-        & (_GEN_127 | _GEN_128 >= _GEN_126) & (_GEN_134 | _GEN_135 >= _GEN_133)
-        & (_GEN_141 | _GEN_142 >= _GEN_140) & (_GEN_148 | _GEN_149 >= _GEN_147)
-        & (_GEN_155 | _GEN_156 >= _GEN_154) & (_GEN_162 | _GEN_163 >= _GEN_161)
-        & (_GEN_169 | _GEN_170 >= _GEN_168) & (_GEN_176 | _GEN_177 >= _GEN_175)
-        & (_GEN_183 | _GEN_184 >= _GEN_182) & (_GEN_190 | _GEN_191 >= _GEN_189)
-        & (_GEN_197 | _GEN_198 >= _GEN_196) & (_GEN_204 | _GEN_205 >= _GEN_203)
-        & (_GEN_211 | _GEN_212 >= _GEN_210) & (_GEN_218 | _GEN_219 >= _GEN_217)
-        & (_GEN_225 | _GEN_226 >= _GEN_224) & (_GEN_232 | _GEN_233 >= _GEN_231)
-        & (_GEN_239 | _GEN_240 >= _GEN_238) & (_GEN_246 | _GEN_247 >= _GEN_245)
-        & (_GEN_254 | _GEN_255 >= _GEN_253) & and_r0s3__2 & and_r0s3__3
-        & (_GEN_36 | _GEN_37 >= _GEN_35);
-    if (_GEN_259) begin
+      cmp_i1531_not_r0s4 <=
+        (_GEN_45 | _GEN_46 >= _GEN_44) & (_GEN_52 | _GEN_53 >= _GEN_51)
+        & (_GEN_59 | _GEN_60 >= _GEN_58) & (_GEN_66 | _GEN_67 >= _GEN_65)
+        & (_GEN_73 | _GEN_74 >= _GEN_72) & (_GEN_80 | _GEN_81 >= _GEN_79)
+        & (_GEN_87 | _GEN_88 >= _GEN_86) & (_GEN_94 | _GEN_95 >= _GEN_93)
+        & (_GEN_101 | _GEN_102 >= _GEN_100) & (_GEN_108 | _GEN_109 >= _GEN_107)
+        & (_GEN_115 | _GEN_116 >= _GEN_114) & (_GEN_122 | _GEN_123 >= _GEN_121)
+        & (_GEN_129 | _GEN_130 >= _GEN_128) & (_GEN_136 | _GEN_137 >= _GEN_135)
+        & (_GEN_143 | _GEN_144 >= _GEN_142) & (_GEN_150 | _GEN_151 >= _GEN_149)
+        & (_GEN_157 | _GEN_158 >= _GEN_156) & (_GEN_164 | _GEN_165 >= _GEN_163)
+        & (_GEN_171 | _GEN_172 >= _GEN_170) & (_GEN_178 | _GEN_179 >= _GEN_177)
+        & (_GEN_185 | _GEN_186 >= _GEN_184) & (_GEN_192 | _GEN_193 >= _GEN_191)
+        & (_GEN_199 | _GEN_200 >= _GEN_198) & (_GEN_206 | _GEN_207 >= _GEN_205)
+        & (_GEN_213 | _GEN_214 >= _GEN_212) & (_GEN_220 | _GEN_221 >= _GEN_219)
+        & (_GEN_227 | _GEN_228 >= _GEN_226) & (_GEN_234 | _GEN_235 >= _GEN_233)
+        & (_GEN_241 | _GEN_242 >= _GEN_240) & (_GEN_248 | _GEN_249 >= _GEN_247)
+        & (_GEN_256 | _GEN_257 >= _GEN_255) & and_r0s3__2 & and_r0s3__3
+        & (_GEN_38 | _GEN_39 >= _GEN_37);
+    if (_GEN_261) begin
       at_sroa_0_0_r0 <=
-        _GEN_331 ? 8'h0 : _GEN_330 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
-      at_sroa_12_0_r0 <=
-        _GEN_331
+        _GEN_333 ? 8'h0 : _GEN_332 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
+      at_sroa_13_0_r0 <=
+        _GEN_333
           ? 8'h0
-          : _GEN_330 ? (_GEN_332 ? 8'h0 : at_sroa_12_0_r0 + 8'h1) : at_sroa_12_0_r0;
-      at_sroa_19_0_r0 <=
-        _GEN_262
+          : _GEN_332 ? (_GEN_334 ? 8'h0 : at_sroa_13_0_r0 + 8'h1) : at_sroa_13_0_r0;
+      at_sroa_20_0_r0 <=
+        _GEN_264
           ? 8'h0
-          : _GEN_261 ? (_GEN_260 ? at_sroa_19_0_r0 + 8'h1 : 8'h0) : at_sroa_19_0_r0;
-      at_sroa_24_0_r0 <=
-        _GEN_262
+          : _GEN_263 ? (_GEN_262 ? at_sroa_20_0_r0 + 8'h1 : 8'h0) : at_sroa_20_0_r0;
+      at_sroa_25_0_r0 <=
+        _GEN_264
           ? 7'h0
-          : _GEN_261
-              ? (~_GEN_260 | _GEN_263 ? 7'h0 : at_sroa_24_0_r0 + 7'h1)
-              : at_sroa_24_0_r0;
-      at_sroa_30_0_r0 <=
-        _GEN_262
+          : _GEN_263
+              ? (~_GEN_262 | _GEN_265 ? 7'h0 : at_sroa_25_0_r0 + 7'h1)
+              : at_sroa_25_0_r0;
+      at_sroa_31_0_r0 <=
+        _GEN_264
           ? 16'h0
-          : _GEN_256
-              ? (first_0_r0 ? 16'h0 : at_sroa_30_0_r0)
-              : at_sroa_30_0_r0 + {15'h0, _GEN_332};
+          : _GEN_258
+              ? (first_0_r0 ? 16'h0 : at_sroa_31_0_r0)
+              : at_sroa_31_0_r0 + {15'h0, _GEN_334};
     end
     if (_GEN_3) begin
-      or_r0s1__3 <= _GEN_261;
-      and_r0s1__3 <= _GEN_260;
-      add_i2356_r0s1 <= _GEN_263 ? plan_sroa_41_0_r0 : 8'h0;
+      or_r0s1__3 <= _GEN_263;
+      and_r0s1__3 <= _GEN_262;
+      add_i2558_r0s1 <= _GEN_265 ? plan_sroa_45_0_r0 : 8'h0;
     end
     if (~started | _GEN_2)
-      at_sroa_37_0_r0 <=
-        ~started | loadedv164_r0s1
+      at_sroa_39_0_r0 <=
+        ~started | loadedv197_r0s1
           ? 8'h0
           : or_r0s1__3
-              ? (and_r0s1__3 ? at_sroa_37_0_r0 + add_i2356_r0s1 : 8'h0)
-              : at_sroa_37_0_r0;
-    if (_GEN_259) begin
+              ? (and_r0s1__3 ? at_sroa_39_0_r0 + add_i2558_r0s1 : 8'h0)
+              : at_sroa_39_0_r0;
+    if (_GEN_261) begin
       left_sroa_0_0_r0 <=
-        _GEN_262
+        _GEN_264
           ? 10'h0
-          : _GEN_256
+          : _GEN_258
               ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0)
               : left_sroa_0_0_r0 - 10'h1;
       tiles_left_sroa_0_0_r0 <=
-        _GEN_262
+        _GEN_264
           ? 4'h0
-          : _GEN_333
+          : _GEN_335
               ? (_GEN_16 ? tiles_left_sroa_0_0_r0 : tiles_left_sroa_0_0_r0 - 4'h1)
               : first_0_r0 & plans_dout[6:4] == 3'h1 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_257 | ~(_GEN_16 | first_0_r0)
+        ~started | _GEN_259 | ~(_GEN_16 | first_0_r0)
           ? 4'h0
           : _GEN_16 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
-      plan_sroa_63_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[78:71] : plan_sroa_63_0_r0;
-      plan_sroa_44_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_44_0_r0;
-      plan_sroa_41_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_41_0_r0;
-      plan_sroa_38_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_38_0_r0;
-      plan_sroa_33_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_33_0_r0;
-      plan_sroa_28_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_28_0_r0;
-      plan_sroa_23_0_r0 <=
-        started & ~_GEN_257 & (first_0_r0 ? plans_dout[7] : plan_sroa_23_0_r0);
+      plan_sroa_69_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[89:82] : plan_sroa_69_0_r0;
+      plan_sroa_48_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_48_0_r0;
+      plan_sroa_45_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_45_0_r0;
+      plan_sroa_42_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_42_0_r0;
+      plan_sroa_37_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_37_0_r0;
+      plan_sroa_31_0_r0 <=
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_31_0_r0;
+      plan_sroa_26_0_r0 <=
+        started & ~_GEN_259 & (first_0_r0 ? plans_dout[7] : plan_sroa_26_0_r0);
       plan_sroa_5_0_r0 <=
-        _GEN_262 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
+        _GEN_264 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
       index_sroa_0_0_r0 <=
-        _GEN_262
+        _GEN_264
           ? 8'h0
-          : _GEN_333
+          : _GEN_335
               ? (_GEN_16 & rows_left_sroa_0_0_r0 == 4'h1
                    ? 8'h0
                    : index_sroa_0_0_r0 + 8'h1)
               : first_0_r0 ? 8'h0 : index_sroa_0_0_r0;
     end
     if (~started | _GEN)
-      all_valid_sroa_0_0_r0 <= ~started | loadedv164_r0s4 | _GEN_15;
-    if (_GEN_259)
-      first_0_r0 <= _GEN_262;
+      all_valid_sroa_0_0_r0 <= ~started | loadedv197_r0s4 | _GEN_15;
+    if (_GEN_261) begin
+      upper_0_r0 <= started & ~(first_0_r0 | ~_GEN_5 & ~_GEN_4) & ~_GEN_259 & upper_0_r0;
+      first_0_r0 <= _GEN_264;
+    end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -27278,7 +27338,7 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[511:0]),
     .re      (_GEN_2 & and_r0s1__2),
-    .ra      (or_cond84_not_r0s1 ? at_sroa_30_0_r0s1[7:5] : _GEN_13),
+    .ra      (or_cond87_not_r0s1 ? at_sroa_31_0_r0s1[7:5] : _GEN_13),
     .forward (1'h0),
     .rd      (_table_0_rd)
   );
@@ -27310,43 +27370,43 @@ module kv_decompress_decode_speckv_Design_hls_stream_speckv_SymbolBeat_0(
   assign decoded_write = _GEN & and_r0s4;
   assign decoded_din =
     {sroa_speculated_4_r0s4[15:8],
-     sroa_speculated4620_v_31_r0s4,
-     sroa_speculated4620_v_30_r0s4,
-     sroa_speculated4620_v_29_r0s4,
-     sroa_speculated4620_v_28_r0s4,
-     sroa_speculated4620_v_27_r0s4,
-     sroa_speculated4620_v_26_r0s4,
-     sroa_speculated4620_v_25_r0s4,
-     sroa_speculated4620_v_24_r0s4,
-     sroa_speculated4620_v_23_r0s4,
-     sroa_speculated4620_v_22_r0s4,
-     sroa_speculated4620_v_21_r0s4,
-     sroa_speculated4620_v_20_r0s4,
-     sroa_speculated4620_v_19_r0s4,
-     sroa_speculated4620_v_18_r0s4,
-     sroa_speculated4620_v_17_r0s4,
-     sroa_speculated4620_v_16_r0s4,
-     sroa_speculated4620_v_15_r0s4,
-     sroa_speculated4620_v_14_r0s4,
-     sroa_speculated4620_v_13_r0s4,
-     sroa_speculated4620_v_12_r0s4,
-     sroa_speculated4620_v_11_r0s4,
-     sroa_speculated4620_v_10_r0s4,
-     sroa_speculated4620_v_9_r0s4,
-     sroa_speculated4620_v_8_r0s4,
-     sroa_speculated4620_v_7_r0s4,
-     sroa_speculated4620_v_6_r0s4,
-     sroa_speculated4620_v_5_r0s4,
-     sroa_speculated4620_v_4_r0s4,
-     sroa_speculated4620_v_3_r0s4,
-     sroa_speculated4620_v_2_r0s4,
-     sroa_speculated4620_v_1_r0s4,
-     sroa_speculated4620_v_r0s4,
-     cmp_i906_r0s4 ? words_sroa_0_0_r0s4 : _GEN_14};
+     sroa_speculated4961_v_off0_31_r0s4,
+     sroa_speculated4961_v_off0_30_r0s4,
+     sroa_speculated4961_v_off0_29_r0s4,
+     sroa_speculated4961_v_off0_28_r0s4,
+     sroa_speculated4961_v_off0_27_r0s4,
+     sroa_speculated4961_v_off0_26_r0s4,
+     sroa_speculated4961_v_off0_25_r0s4,
+     sroa_speculated4961_v_off0_24_r0s4,
+     sroa_speculated4961_v_off0_23_r0s4,
+     sroa_speculated4961_v_off0_22_r0s4,
+     sroa_speculated4961_v_off0_21_r0s4,
+     sroa_speculated4961_v_off0_20_r0s4,
+     sroa_speculated4961_v_off0_19_r0s4,
+     sroa_speculated4961_v_off0_18_r0s4,
+     sroa_speculated4961_v_off0_17_r0s4,
+     sroa_speculated4961_v_off0_16_r0s4,
+     sroa_speculated4961_v_off0_15_r0s4,
+     sroa_speculated4961_v_off0_14_r0s4,
+     sroa_speculated4961_v_off0_13_r0s4,
+     sroa_speculated4961_v_off0_12_r0s4,
+     sroa_speculated4961_v_off0_11_r0s4,
+     sroa_speculated4961_v_off0_10_r0s4,
+     sroa_speculated4961_v_off0_9_r0s4,
+     sroa_speculated4961_v_off0_8_r0s4,
+     sroa_speculated4961_v_off0_7_r0s4,
+     sroa_speculated4961_v_off0_6_r0s4,
+     sroa_speculated4961_v_off0_5_r0s4,
+     sroa_speculated4961_v_off0_4_r0s4,
+     sroa_speculated4961_v_off0_3_r0s4,
+     sroa_speculated4961_v_off0_2_r0s4,
+     sroa_speculated4961_v_off0_1_r0s4,
+     sroa_speculated4961_v_off0_r0s4,
+     cmp_i1030_r0s4 ? words_sroa_0_0_r0s4 : _GEN_14};
   assign decoded_waits = valid0_4 & and_r0s4 & ~decoded_full_n;
-  assign valid_write = _GEN & loadedv164_r0s4;
+  assign valid_write = _GEN & loadedv197_r0s4;
   assign valid_din = _GEN_15;
-  assign valid_waits = valid0_4 & loadedv164_r0s4 & ~valid_full_n;
+  assign valid_waits = valid0_4 & loadedv197_r0s4 & ~valid_full_n;
   assign symbols_in_read = _GEN_3 & _GEN_10;
   assign symbols_in_waits = valid0_0 & _GEN_10 & ~symbols_in_empty_n;
 endmodule
@@ -27354,7 +27414,7 @@ endmodule
 module kv_decompress_scale_speckv_Design(
   input          clk,
                  rst,
-  input  [93:0]  plans_dout,
+  input  [104:0] plans_dout,
   input          plans_empty_n,
   input  [775:0] decoded_dout,
   input          decoded_empty_n,
@@ -27416,14 +27476,14 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s6;
   reg          and_r0s7;
   reg          and_r0s8;
-  reg          cmp_i_not_r0s1;
-  reg          cmp_i_not_r0s2;
-  reg          cmp_i_not_r0s3;
-  reg          cmp_i_not_r0s4;
-  reg          cmp_i_not_r0s5;
-  reg          cmp_i_not_r0s6;
-  reg          cmp_i_not_r0s7;
-  reg          cmp_i_not_r0s8;
+  reg          cmp_i120_not_r0s1;
+  reg          cmp_i120_not_r0s2;
+  reg          cmp_i120_not_r0s3;
+  reg          cmp_i120_not_r0s4;
+  reg          cmp_i120_not_r0s5;
+  reg          cmp_i120_not_r0s6;
+  reg          cmp_i120_not_r0s7;
+  reg          cmp_i120_not_r0s8;
   reg  [511:0] kept_sroa_0_0_r0s2;
   reg  [511:0] kept_sroa_0_0_r0s3;
   reg  [511:0] kept_sroa_0_0_r0s4;
@@ -27433,72 +27493,72 @@ module kv_decompress_scale_speckv_Design(
   reg  [511:0] kept_sroa_0_0_r0s8;
   reg          xor_r0s1;
   reg          xor_r0s2;
-  reg          or_cond7489_r0s1;
-  reg          or_cond7489_r0s2;
+  reg          or_cond7387_r0s1;
+  reg          or_cond7387_r0s2;
   reg  [15:0]  zeros_sroa_0_0_r0s1;
   reg  [15:0]  zeros_sroa_0_0_r0s2;
-  reg  [5:0]   add_i337912691298_r0s1;
-  reg  [5:0]   add_i3379_11300_r0s1;
-  reg  [5:0]   add_i3379_2_r0s1;
+  reg  [5:0]   add_i339412611290_r0s1;
+  reg  [5:0]   add_i3394_11292_r0s1;
+  reg  [5:0]   add_i3394_2_r0s1;
   reg  [5:0]
-    add_i3379_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1;
+    add_i3394_3132213521393143814901545160716721744181919011986207821732275238024922607272928542986312132633408356037153877_r0s1;
   reg  [5:0]
-    add_i3379_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1;
+    add_i3394_413541391144014881547160516741742182118991988207621752273238224902609272728562984312332613410355837173875_r0s1;
   reg  [5:0]
-    and5_i_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1;
+    and5_i_51397143414941541161116681748181519051982208221692279237624962603273328502990311732673404356437113881_in_in_r0s1;
   reg  [5:0]
-    and5_i_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1;
+    and5_i_6144414841551160116781738182518951992207221792269238624862613272328602980312732573414355437213871_in_in_r0s1;
   reg  [5:0]
-    and5_i_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1;
+    and5_i_714961539161316661750181319071980208421672281237424982601273528482992311532693402356637093883_in_in_r0s1;
   reg  [5:0]
-    and5_i_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1;
+    and5_i_81553159916801736182718931994207021812267238824842615272128622978312932553416355237233869_in_in_r0s1;
   reg  [5:0]
-    and5_i_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1;
+    and5_i_9161516641752181119091978208621652283237225002599273728462994311332713400356837073885_in_in_r0s1;
   reg  [5:0]
-    and5_i_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1;
+    and5_i_1016821734182918911996206821832265239024822617271928642976313132533418355037253867_in_in_r0s1;
   reg  [5:0]
-    and5_i_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1;
+    and5_i_111754180919111976208821632285237025022597273928442996311132733398357037053887_in_in_r0s1;
   reg  [5:0]
-    and5_i_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1;
+    and5_i_12183118891998206621852263239224802619271728662974313332513420354837273865_in_in_r0s1;
   reg  [5:0]
-    and5_i_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1;
+    and5_i_1319131974209021612287236825042595274128422998310932753396357237033889_in_in_r0s1;
   reg  [5:0]
-    and5_i_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1;
+    and5_i_142000206421872261239424782621271528682972313532493422354637293863_in_in_r0s1;
   reg  [5:0]
-    and5_i_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1;
-  reg  [9:0]   sroa_speculated8285_v_r0s2;
+    and5_i_15209221592289236625062593274328403000310732773394357437013891_in_in_r0s1;
+  reg  [9:0]   sroa_speculated8176_v_r0s2;
   reg  [5:0]
-    and5_i_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1;
-  reg  [5:0]   and5_i_172299237225162599275328463010311332873400358437073901_in_in_r0s1;
-  reg  [5:0]   and5_i_18240624822633271928802976314732533434355037413867_in_in_r0s1;
-  reg  [5:0]   and5_i_1925182597275528443012311132893398358637053903_in_in_r0s1;
-  reg  [5:0]   and5_i_202635271728822974314932513436354837433865_in_in_r0s1;
-  reg  [5:0]   and5_i_21275728423014310932913396358837033905_in_in_r0s1;
-  reg  [5:0]   and5_i_2228842972315132493438354637453863_in_in_r0s1;
-  reg  [5:0]   and5_i_233016310732933394359037013907_in_in_r0s1;
-  reg  [5:0]   and5_i_24315332473440354437473861_in_in_r0s1;
-  reg  [5:0]   and5_i_2532953392359236993909_in_in_r0s1;
-  reg  [5:0]   and5_i_263442354237493859_in_in_r0s1;
-  reg  [5:0]   and5_i_27359436973911_in_in_r0s1;
-  reg  [5:0]   and5_i_2837513857_in_in_r0s1;
-  reg  [5:0]   and5_i_293913_in_in_r0s1;
-  reg  [5:0]   add_i3379_30_r0s1;
-  reg  [5:0]   add_i3379_31_r0s1;
-  reg  [9:0]   sroa_speculated8285_v_16_r0s2;
+    and5_i_1621892259239624762623271328702970313732473424354437313861_in_in_r0s1;
+  reg  [5:0]   and5_i_172291236425082591274528383002310532793392357636993893_in_in_r0s1;
+  reg  [5:0]   and5_i_18239824742625271128722968313932453426354237333859_in_in_r0s1;
+  reg  [5:0]   and5_i_1925102589274728363004310332813390357836973895_in_in_r0s1;
+  reg  [5:0]   and5_i_202627270928742966314132433428354037353857_in_in_r0s1;
+  reg  [5:0]   and5_i_21274928343006310132833388358036953897_in_in_r0s1;
+  reg  [5:0]   and5_i_2228762964314332413430353837373855_in_in_r0s1;
+  reg  [5:0]   and5_i_233008309932853386358236933899_in_in_r0s1;
+  reg  [5:0]   and5_i_24314532393432353637393853_in_in_r0s1;
+  reg  [5:0]   and5_i_2532873384358436913901_in_in_r0s1;
+  reg  [5:0]   and5_i_263434353437413851_in_in_r0s1;
+  reg  [5:0]   and5_i_27358636893903_in_in_r0s1;
+  reg  [5:0]   and5_i_2837433849_in_in_r0s1;
+  reg  [5:0]   and5_i_293905_in_in_r0s1;
+  reg  [5:0]   add_i3394_30_r0s1;
+  reg  [5:0]   add_i3394_31_r0s1;
+  reg  [9:0]   sroa_speculated8176_v_16_r0s2;
   reg          and_r0s3__1;
   reg          and_r0s4__1;
   reg          and_r0s5__1;
   reg          and_r0s6__1;
   reg          and_r0s7__1;
   reg          and_r0s8__1;
-  reg  [31:0]  cond118_i1681_r0s1;
-  reg  [31:0]  cond118_i1681_r0s2;
-  reg  [31:0]  cond118_i1681_r0s3;
-  reg  [31:0]  cond118_i1681_r0s4;
-  reg  [31:0]  cond118_i1681_r0s5;
-  reg  [31:0]  cond118_i1681_r0s6;
-  reg  [31:0]  cond118_i1681_r0s7;
-  reg  [31:0]  cond118_i1681_r0s8;
+  reg  [31:0]  cond118_i1703_r0s1;
+  reg  [31:0]  cond118_i1703_r0s2;
+  reg  [31:0]  cond118_i1703_r0s3;
+  reg  [31:0]  cond118_i1703_r0s4;
+  reg  [31:0]  cond118_i1703_r0s5;
+  reg  [31:0]  cond118_i1703_r0s6;
+  reg  [31:0]  cond118_i1703_r0s7;
+  reg  [31:0]  cond118_i1703_r0s8;
   reg  [7:0]   plan_sroa_10_0_r0s1;
   reg  [7:0]   plan_sroa_10_0_r0s2;
   reg  [7:0]   plan_sroa_10_0_r0s3;
@@ -27506,9 +27566,9 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0s5;
   reg  [7:0]   plan_sroa_10_0_r0s6;
   reg  [7:0]   plan_sroa_10_0_r0s7;
-  reg  [9:0]   add_i4027_r0s1;
-  reg  [9:0]   add_i4027_r0s2;
-  reg  [9:0]   add_i4027_r0s3;
+  reg  [9:0]   add_i4042_r0s1;
+  reg  [9:0]   add_i4042_r0s2;
+  reg  [9:0]   add_i4042_r0s3;
   reg          xor_r0s3;
   reg          xor_r0s3__1;
   reg          xor_r0s3__2;
@@ -27523,61 +27583,61 @@ module kv_decompress_scale_speckv_Design(
   reg          xor_r0s3__11;
   reg          xor_r0s3__12;
   reg          xor_r0s3__13;
-  reg          add_i3991_r0s3;
-  reg          add_i3991_r0s3__1;
-  reg          add_i3991_r0s3__2;
-  reg          add_i3991_r0s3__3;
-  reg          add_i3991_r0s3__4;
-  reg          add_i3991_r0s3__5;
-  reg          add_i3991_r0s3__6;
-  reg          cmp_i_i5425_r0s4;
-  reg          cmp_i5002_r0s2;
-  reg          cmp_i5002_r0s3;
+  reg          add_i4006_r0s3;
+  reg          add_i4006_r0s3__1;
+  reg          add_i4006_r0s3__2;
+  reg          add_i4006_r0s3__3;
+  reg          add_i4006_r0s3__4;
+  reg          add_i4006_r0s3__5;
+  reg          add_i4006_r0s3__6;
+  reg          cmp_i_i5397_1_r0s4;
+  reg          cmp_i5006_r0s2;
+  reg          cmp_i5006_r0s3;
   reg  [255:0] kept_sroa_5_0_r0s1;
   reg  [255:0] kept_sroa_5_0_r0s2;
   reg  [255:0] kept_sroa_5_0_r0s3;
   reg  [6:0]   v177_r0s4;
-  reg  [1:0]   loadedv_i5307_r0s4;
-  reg          cmp_i_i5425_1_r0s4;
-  reg          cmp_i_i5425_2_r0s4;
-  reg          cmp_i_i5425_3_r0s4;
-  reg          cmp_i_i5425_4_r0s4;
-  reg          cmp_i_i5425_5_r0s4;
-  reg          cmp_i_i5425_6_r0s4;
-  reg  [2:0]   loadedv_i5307_r0s4__1;
-  reg          add_i3991_r0s4;
-  reg          add_i3991_r0s3__7;
-  reg          add_i3991_r0s4__1;
-  reg          add_i3991_r0s4__2;
-  reg          add_i3991_r0s3__8;
-  reg          add_i3991_r0s4__3;
-  reg          add_i3991_r0s4__4;
-  reg          add_i3991_r0s3__9;
-  reg          add_i3991_r0s4__5;
-  reg          add_i3991_r0s4__6;
-  reg          add_i3991_r0s3__10;
-  reg          add_i3991_r0s4__7;
-  reg          add_i3991_r0s4__8;
-  reg          add_i3991_r0s3__11;
-  reg          add_i3991_r0s4__9;
-  reg          add_i3991_r0s4__10;
-  reg          add_i3991_r0s3__12;
-  reg          add_i3991_r0s4__11;
-  reg          add_i3991_r0s4__12;
-  reg          add_i3991_r0s3__13;
-  reg          add_i3991_r0s4__13;
-  reg  [29:0]  mul_i4301_r0s5;
-  reg  [29:0]  mul_i4301_r0s6;
-  reg  [29:0]  mul_i4301_r0s7;
-  reg          cmp_i5711_r0s4;
-  reg          cmp_i5711_r0s5;
-  reg          cmp_i5711_r0s6;
-  reg          cmp_i5711_r0s7;
-  reg  [9:0]   sub_i4063_r0s4;
-  reg  [9:0]   v190_r0s5;
-  reg  [9:0]   v190_r0s6;
-  reg  [9:0]   v190_r0s7;
-  reg  [20:0]  add_i4663_r0s8;
+  reg  [1:0]   loadedv_i5311_r0s4;
+  reg          cmp_i_i5397_1_1_r0s4;
+  reg          cmp_i_i5397_1_2_r0s4;
+  reg          cmp_i_i5397_1_3_r0s4;
+  reg          cmp_i_i5397_1_4_r0s4;
+  reg          cmp_i_i5397_1_5_r0s4;
+  reg          cmp_i_i5397_1_6_r0s4;
+  reg  [2:0]   loadedv_i5311_r0s4__1;
+  reg          add_i4006_r0s4;
+  reg          add_i4006_r0s3__7;
+  reg          add_i4006_r0s4__1;
+  reg          add_i4006_r0s4__2;
+  reg          add_i4006_r0s3__8;
+  reg          add_i4006_r0s4__3;
+  reg          add_i4006_r0s4__4;
+  reg          add_i4006_r0s3__9;
+  reg          add_i4006_r0s4__5;
+  reg          add_i4006_r0s4__6;
+  reg          add_i4006_r0s3__10;
+  reg          add_i4006_r0s4__7;
+  reg          add_i4006_r0s4__8;
+  reg          add_i4006_r0s3__11;
+  reg          add_i4006_r0s4__9;
+  reg          add_i4006_r0s4__10;
+  reg          add_i4006_r0s3__12;
+  reg          add_i4006_r0s4__11;
+  reg          add_i4006_r0s4__12;
+  reg          add_i4006_r0s3__13;
+  reg          add_i4006_r0s4__13;
+  reg  [29:0]  mul_i4304_r0s5;
+  reg  [29:0]  mul_i4304_r0s6;
+  reg  [29:0]  mul_i4304_r0s7;
+  reg          cmp_i5666_r0s4;
+  reg          cmp_i5666_r0s5;
+  reg          cmp_i5666_r0s6;
+  reg          cmp_i5666_r0s7;
+  reg  [9:0]   sub_i4078_r0s4;
+  reg  [9:0]   v192_r0s5;
+  reg  [9:0]   v192_r0s6;
+  reg  [9:0]   v192_r0s7;
+  reg  [20:0]  add_i4666_r0s8;
   reg  [15:0]  conv_i137_i_r0s1;
   reg  [15:0]  conv_i137_i_r0s2;
   reg  [15:0]  conv_i137_i_r0s3;
@@ -27593,8 +27653,8 @@ module kv_decompress_scale_speckv_Design(
   reg  [15:0]  level_sroa_0_0_r0s6;
   reg  [15:0]  level_sroa_0_0_r0s7;
   reg  [15:0]  level_sroa_0_0_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_17_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_1_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_17_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_1_r0s2;
   reg          icmp_r0s2;
   reg          xor_r0s1__1;
   reg          xor_r0s2__1;
@@ -27603,9 +27663,9 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__2;
   reg          and_r0s6__2;
   reg          and_r0s7__2;
-  reg  [9:0]   conv_i3800_r0s1;
-  reg  [9:0]   add_i4012_1_r0s2;
-  reg  [9:0]   add_i4012_1_r0s3;
+  reg  [9:0]   conv_i3815_r0s1;
+  reg  [9:0]   add_i4027_1_r0s2;
+  reg  [9:0]   add_i4027_1_r0s3;
   reg          and_r0s3__3;
   reg          xor_r0s3__14;
   reg          and_r0s3__4;
@@ -27614,52 +27674,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__1;
   reg          and_r0s3__6;
   reg          and_r0s3__7;
-  reg          cmp_i_i49_i_1194_r0s4;
-  reg          cmp_i5029_1_r0s2;
-  reg          cmp_i5029_1_r0s3;
-  reg  [3:0]   shl_i5187_1_r0s4;
-  reg          cmp_i_i49_i_1_1_r0s4;
-  reg  [2:0]   shl_i5187_1_r0s4__1;
-  reg          cmp_i_i49_i_2_1_r0s4;
-  reg          cmp_i_i49_i_3_1_r0s4;
-  reg          cmp_i_i49_i_4_1_r0s4;
-  reg          cmp_i_i49_i_5_1_r0s4;
-  reg          cmp_i_i49_i_6_1_r0s4;
-  reg          add_i6962_1_r0s3;
-  reg          add_i6962_1_r0s4;
-  reg          add_i6962_1_r0s3__1;
-  reg          add_i6962_1_r0s4__1;
-  reg          add_i6962_1_r0s3__2;
-  reg          add_i6962_1_r0s4__2;
-  reg          add_i6962_1_r0s3__3;
-  reg          add_i6962_1_r0s4__3;
-  reg          add_i6962_1_r0s3__4;
-  reg          add_i6962_1_r0s4__4;
-  reg          add_i6962_1_r0s3__5;
-  reg          add_i6962_1_r0s4__5;
-  reg          add_i6962_1_r0s3__6;
-  reg          add_i6962_1_r0s4__6;
-  reg          add_i6962_1_r0s3__7;
-  reg          add_i6962_1_r0s4__7;
-  reg          add_i6962_1_r0s3__8;
-  reg          add_i6962_1_r0s4__8;
-  reg  [24:0]  mul_i7108_1_r0s5;
-  reg  [24:0]  mul_i7108_1_r0s6;
-  reg          cmp_i5718_1_r0s4;
-  reg          cmp_i5718_1_r0s5;
-  reg          cmp_i5718_1_r0s6;
-  reg  [9:0]   v214_r0s4;
-  reg  [9:0]   v214_r0s5;
-  reg  [9:0]   v214_r0s6;
-  reg  [20:0]  add_i4654_1_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_1_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_1_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_1_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_1_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_1_r0s7;
-  reg  [15:0]  sroa_speculated8375_1_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_18_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_2_r0s2;
+  reg          cmp_i_i_i_1_1191_r0s4;
+  reg          cmp_i5033_1_r0s2;
+  reg          cmp_i5033_1_r0s3;
+  reg  [3:0]   shl_i5191_1_r0s4;
+  reg          cmp_i_i_i_1_1_1_r0s4;
+  reg  [2:0]   shl_i5191_1_r0s4__1;
+  reg          cmp_i_i_i_1_2_1_r0s4;
+  reg          cmp_i_i_i_1_3_1_r0s4;
+  reg          cmp_i_i_i_1_4_1_r0s4;
+  reg          cmp_i_i_i_1_5_1_r0s4;
+  reg          cmp_i_i_i_1_6_1_r0s4;
+  reg          add_i6913_1_r0s3;
+  reg          add_i6913_1_r0s4;
+  reg          add_i6913_1_r0s3__1;
+  reg          add_i6913_1_r0s4__1;
+  reg          add_i6913_1_r0s3__2;
+  reg          add_i6913_1_r0s4__2;
+  reg          add_i6913_1_r0s3__3;
+  reg          add_i6913_1_r0s4__3;
+  reg          add_i6913_1_r0s3__4;
+  reg          add_i6913_1_r0s4__4;
+  reg          add_i6913_1_r0s3__5;
+  reg          add_i6913_1_r0s4__5;
+  reg          add_i6913_1_r0s3__6;
+  reg          add_i6913_1_r0s4__6;
+  reg          add_i6913_1_r0s3__7;
+  reg          add_i6913_1_r0s4__7;
+  reg          add_i6913_1_r0s3__8;
+  reg          add_i6913_1_r0s4__8;
+  reg  [24:0]  mul_i7006_1_r0s5;
+  reg  [24:0]  mul_i7006_1_r0s6;
+  reg          cmp_i5673_1_r0s4;
+  reg          cmp_i5673_1_r0s5;
+  reg          cmp_i5673_1_r0s6;
+  reg  [9:0]   v219_r0s4;
+  reg  [9:0]   v219_r0s5;
+  reg  [9:0]   v219_r0s6;
+  reg  [20:0]  add_i4657_1_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_1_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_1_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_1_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_1_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_1_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_1_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_18_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_2_r0s2;
   reg          icmp_r0s2__1;
   reg          xor_r0s1__2;
   reg          xor_r0s2__2;
@@ -27668,8 +27728,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__3;
   reg          and_r0s6__3;
   reg          and_r0s7__3;
-  reg  [9:0]   add_i4012_2_r0s2;
-  reg  [9:0]   add_i4012_2_r0s3;
+  reg  [9:0]   add_i4027_2_r0s2;
+  reg  [9:0]   add_i4027_2_r0s3;
   reg          and_r0s3__9;
   reg          xor_r0s3__15;
   reg          and_r0s3__10;
@@ -27678,52 +27738,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__3;
   reg          and_r0s3__12;
   reg          and_r0s3__13;
-  reg          cmp_i_i49_i_2204_r0s4;
-  reg          cmp_i5029_2_r0s2;
-  reg          cmp_i5029_2_r0s3;
-  reg  [3:0]   shl_i5187_2_r0s4;
-  reg          cmp_i_i49_i_1_2_r0s4;
-  reg  [2:0]   shl_i5187_2_r0s4__1;
-  reg          cmp_i_i49_i_2_2_r0s4;
-  reg          cmp_i_i49_i_3_2_r0s4;
-  reg          cmp_i_i49_i_4_2_r0s4;
-  reg          cmp_i_i49_i_5_2_r0s4;
-  reg          cmp_i_i49_i_6_2_r0s4;
-  reg          add_i6962_2_r0s3;
-  reg          add_i6962_2_r0s4;
-  reg          add_i6962_2_r0s3__1;
-  reg          add_i6962_2_r0s4__1;
-  reg          add_i6962_2_r0s3__2;
-  reg          add_i6962_2_r0s4__2;
-  reg          add_i6962_2_r0s3__3;
-  reg          add_i6962_2_r0s4__3;
-  reg          add_i6962_2_r0s3__4;
-  reg          add_i6962_2_r0s4__4;
-  reg          add_i6962_2_r0s3__5;
-  reg          add_i6962_2_r0s4__5;
-  reg          add_i6962_2_r0s3__6;
-  reg          add_i6962_2_r0s4__6;
-  reg          add_i6962_2_r0s3__7;
-  reg          add_i6962_2_r0s4__7;
-  reg          add_i6962_2_r0s3__8;
-  reg          add_i6962_2_r0s4__8;
-  reg  [24:0]  mul_i7108_2_r0s5;
-  reg  [24:0]  mul_i7108_2_r0s6;
-  reg          cmp_i5718_2_r0s4;
-  reg          cmp_i5718_2_r0s5;
-  reg          cmp_i5718_2_r0s6;
-  reg  [9:0]   v238_r0s4;
-  reg  [9:0]   v238_r0s5;
-  reg  [9:0]   v238_r0s6;
-  reg  [20:0]  add_i4654_2_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_2_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_2_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_2_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_2_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_2_r0s7;
-  reg  [15:0]  sroa_speculated8375_2_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_19_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_3_r0s2;
+  reg          cmp_i_i_i_1_2201_r0s4;
+  reg          cmp_i5033_2_r0s2;
+  reg          cmp_i5033_2_r0s3;
+  reg  [3:0]   shl_i5191_2_r0s4;
+  reg          cmp_i_i_i_1_1_2_r0s4;
+  reg  [2:0]   shl_i5191_2_r0s4__1;
+  reg          cmp_i_i_i_1_2_2_r0s4;
+  reg          cmp_i_i_i_1_3_2_r0s4;
+  reg          cmp_i_i_i_1_4_2_r0s4;
+  reg          cmp_i_i_i_1_5_2_r0s4;
+  reg          cmp_i_i_i_1_6_2_r0s4;
+  reg          add_i6913_2_r0s3;
+  reg          add_i6913_2_r0s4;
+  reg          add_i6913_2_r0s3__1;
+  reg          add_i6913_2_r0s4__1;
+  reg          add_i6913_2_r0s3__2;
+  reg          add_i6913_2_r0s4__2;
+  reg          add_i6913_2_r0s3__3;
+  reg          add_i6913_2_r0s4__3;
+  reg          add_i6913_2_r0s3__4;
+  reg          add_i6913_2_r0s4__4;
+  reg          add_i6913_2_r0s3__5;
+  reg          add_i6913_2_r0s4__5;
+  reg          add_i6913_2_r0s3__6;
+  reg          add_i6913_2_r0s4__6;
+  reg          add_i6913_2_r0s3__7;
+  reg          add_i6913_2_r0s4__7;
+  reg          add_i6913_2_r0s3__8;
+  reg          add_i6913_2_r0s4__8;
+  reg  [24:0]  mul_i7006_2_r0s5;
+  reg  [24:0]  mul_i7006_2_r0s6;
+  reg          cmp_i5673_2_r0s4;
+  reg          cmp_i5673_2_r0s5;
+  reg          cmp_i5673_2_r0s6;
+  reg  [9:0]   v246_r0s4;
+  reg  [9:0]   v246_r0s5;
+  reg  [9:0]   v246_r0s6;
+  reg  [20:0]  add_i4657_2_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_2_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_2_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_2_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_2_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_2_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_2_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_19_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_3_r0s2;
   reg          icmp_r0s2__2;
   reg          xor_r0s1__3;
   reg          xor_r0s2__3;
@@ -27732,8 +27792,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__4;
   reg          and_r0s6__4;
   reg          and_r0s7__4;
-  reg  [9:0]   add_i4012_3_r0s2;
-  reg  [9:0]   add_i4012_3_r0s3;
+  reg  [9:0]   add_i4027_3_r0s2;
+  reg  [9:0]   add_i4027_3_r0s3;
   reg          and_r0s3__15;
   reg          xor_r0s3__16;
   reg          and_r0s3__16;
@@ -27742,52 +27802,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__5;
   reg          and_r0s3__18;
   reg          and_r0s3__19;
-  reg          cmp_i_i49_i_3214_r0s4;
-  reg          cmp_i5029_3_r0s2;
-  reg          cmp_i5029_3_r0s3;
-  reg  [3:0]   shl_i5187_3_r0s4;
-  reg          cmp_i_i49_i_1_3_r0s4;
-  reg  [2:0]   shl_i5187_3_r0s4__1;
-  reg          cmp_i_i49_i_2_3_r0s4;
-  reg          cmp_i_i49_i_3_3_r0s4;
-  reg          cmp_i_i49_i_4_3_r0s4;
-  reg          cmp_i_i49_i_5_3_r0s4;
-  reg          cmp_i_i49_i_6_3_r0s4;
-  reg          add_i6962_3_r0s3;
-  reg          add_i6962_3_r0s4;
-  reg          add_i6962_3_r0s3__1;
-  reg          add_i6962_3_r0s4__1;
-  reg          add_i6962_3_r0s3__2;
-  reg          add_i6962_3_r0s4__2;
-  reg          add_i6962_3_r0s3__3;
-  reg          add_i6962_3_r0s4__3;
-  reg          add_i6962_3_r0s3__4;
-  reg          add_i6962_3_r0s4__4;
-  reg          add_i6962_3_r0s3__5;
-  reg          add_i6962_3_r0s4__5;
-  reg          add_i6962_3_r0s3__6;
-  reg          add_i6962_3_r0s4__6;
-  reg          add_i6962_3_r0s3__7;
-  reg          add_i6962_3_r0s4__7;
-  reg          add_i6962_3_r0s3__8;
-  reg          add_i6962_3_r0s4__8;
-  reg  [24:0]  mul_i7108_3_r0s5;
-  reg  [24:0]  mul_i7108_3_r0s6;
-  reg          cmp_i5718_3_r0s4;
-  reg          cmp_i5718_3_r0s5;
-  reg          cmp_i5718_3_r0s6;
-  reg  [9:0]   v262_r0s4;
-  reg  [9:0]   v262_r0s5;
-  reg  [9:0]   v262_r0s6;
-  reg  [20:0]  add_i4654_3_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_3_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_3_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_3_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_3_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_3_r0s7;
-  reg  [15:0]  sroa_speculated8375_3_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_20_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_4_r0s2;
+  reg          cmp_i_i_i_1_3211_r0s4;
+  reg          cmp_i5033_3_r0s2;
+  reg          cmp_i5033_3_r0s3;
+  reg  [3:0]   shl_i5191_3_r0s4;
+  reg          cmp_i_i_i_1_1_3_r0s4;
+  reg  [2:0]   shl_i5191_3_r0s4__1;
+  reg          cmp_i_i_i_1_2_3_r0s4;
+  reg          cmp_i_i_i_1_3_3_r0s4;
+  reg          cmp_i_i_i_1_4_3_r0s4;
+  reg          cmp_i_i_i_1_5_3_r0s4;
+  reg          cmp_i_i_i_1_6_3_r0s4;
+  reg          add_i6913_3_r0s3;
+  reg          add_i6913_3_r0s4;
+  reg          add_i6913_3_r0s3__1;
+  reg          add_i6913_3_r0s4__1;
+  reg          add_i6913_3_r0s3__2;
+  reg          add_i6913_3_r0s4__2;
+  reg          add_i6913_3_r0s3__3;
+  reg          add_i6913_3_r0s4__3;
+  reg          add_i6913_3_r0s3__4;
+  reg          add_i6913_3_r0s4__4;
+  reg          add_i6913_3_r0s3__5;
+  reg          add_i6913_3_r0s4__5;
+  reg          add_i6913_3_r0s3__6;
+  reg          add_i6913_3_r0s4__6;
+  reg          add_i6913_3_r0s3__7;
+  reg          add_i6913_3_r0s4__7;
+  reg          add_i6913_3_r0s3__8;
+  reg          add_i6913_3_r0s4__8;
+  reg  [24:0]  mul_i7006_3_r0s5;
+  reg  [24:0]  mul_i7006_3_r0s6;
+  reg          cmp_i5673_3_r0s4;
+  reg          cmp_i5673_3_r0s5;
+  reg          cmp_i5673_3_r0s6;
+  reg  [9:0]   v273_r0s4;
+  reg  [9:0]   v273_r0s5;
+  reg  [9:0]   v273_r0s6;
+  reg  [20:0]  add_i4657_3_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_3_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_3_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_3_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_3_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_3_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_3_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_20_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_4_r0s2;
   reg          icmp_r0s2__3;
   reg          xor_r0s1__4;
   reg          xor_r0s2__4;
@@ -27796,8 +27856,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__5;
   reg          and_r0s6__5;
   reg          and_r0s7__5;
-  reg  [9:0]   add_i4012_4_r0s2;
-  reg  [9:0]   add_i4012_4_r0s3;
+  reg  [9:0]   add_i4027_4_r0s2;
+  reg  [9:0]   add_i4027_4_r0s3;
   reg          and_r0s3__21;
   reg          xor_r0s3__17;
   reg          and_r0s3__22;
@@ -27806,52 +27866,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__7;
   reg          and_r0s3__24;
   reg          and_r0s3__25;
-  reg          cmp_i_i49_i_4224_r0s4;
-  reg          cmp_i5029_4_r0s2;
-  reg          cmp_i5029_4_r0s3;
-  reg  [3:0]   shl_i5187_4_r0s4;
-  reg          cmp_i_i49_i_1_4_r0s4;
-  reg  [2:0]   shl_i5187_4_r0s4__1;
-  reg          cmp_i_i49_i_2_4_r0s4;
-  reg          cmp_i_i49_i_3_4_r0s4;
-  reg          cmp_i_i49_i_4_4_r0s4;
-  reg          cmp_i_i49_i_5_4_r0s4;
-  reg          cmp_i_i49_i_6_4_r0s4;
-  reg          add_i6962_4_r0s3;
-  reg          add_i6962_4_r0s4;
-  reg          add_i6962_4_r0s3__1;
-  reg          add_i6962_4_r0s4__1;
-  reg          add_i6962_4_r0s3__2;
-  reg          add_i6962_4_r0s4__2;
-  reg          add_i6962_4_r0s3__3;
-  reg          add_i6962_4_r0s4__3;
-  reg          add_i6962_4_r0s3__4;
-  reg          add_i6962_4_r0s4__4;
-  reg          add_i6962_4_r0s3__5;
-  reg          add_i6962_4_r0s4__5;
-  reg          add_i6962_4_r0s3__6;
-  reg          add_i6962_4_r0s4__6;
-  reg          add_i6962_4_r0s3__7;
-  reg          add_i6962_4_r0s4__7;
-  reg          add_i6962_4_r0s3__8;
-  reg          add_i6962_4_r0s4__8;
-  reg  [24:0]  mul_i7108_4_r0s5;
-  reg  [24:0]  mul_i7108_4_r0s6;
-  reg          cmp_i5718_4_r0s4;
-  reg          cmp_i5718_4_r0s5;
-  reg          cmp_i5718_4_r0s6;
-  reg  [9:0]   v286_r0s4;
-  reg  [9:0]   v286_r0s5;
-  reg  [9:0]   v286_r0s6;
-  reg  [20:0]  add_i4654_4_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_4_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_4_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_4_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_4_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_4_r0s7;
-  reg  [15:0]  sroa_speculated8375_4_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_5_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_21_r0s2;
+  reg          cmp_i_i_i_1_4221_r0s4;
+  reg          cmp_i5033_4_r0s2;
+  reg          cmp_i5033_4_r0s3;
+  reg  [3:0]   shl_i5191_4_r0s4;
+  reg          cmp_i_i_i_1_1_4_r0s4;
+  reg  [2:0]   shl_i5191_4_r0s4__1;
+  reg          cmp_i_i_i_1_2_4_r0s4;
+  reg          cmp_i_i_i_1_3_4_r0s4;
+  reg          cmp_i_i_i_1_4_4_r0s4;
+  reg          cmp_i_i_i_1_5_4_r0s4;
+  reg          cmp_i_i_i_1_6_4_r0s4;
+  reg          add_i6913_4_r0s3;
+  reg          add_i6913_4_r0s4;
+  reg          add_i6913_4_r0s3__1;
+  reg          add_i6913_4_r0s4__1;
+  reg          add_i6913_4_r0s3__2;
+  reg          add_i6913_4_r0s4__2;
+  reg          add_i6913_4_r0s3__3;
+  reg          add_i6913_4_r0s4__3;
+  reg          add_i6913_4_r0s3__4;
+  reg          add_i6913_4_r0s4__4;
+  reg          add_i6913_4_r0s3__5;
+  reg          add_i6913_4_r0s4__5;
+  reg          add_i6913_4_r0s3__6;
+  reg          add_i6913_4_r0s4__6;
+  reg          add_i6913_4_r0s3__7;
+  reg          add_i6913_4_r0s4__7;
+  reg          add_i6913_4_r0s3__8;
+  reg          add_i6913_4_r0s4__8;
+  reg  [24:0]  mul_i7006_4_r0s5;
+  reg  [24:0]  mul_i7006_4_r0s6;
+  reg          cmp_i5673_4_r0s4;
+  reg          cmp_i5673_4_r0s5;
+  reg          cmp_i5673_4_r0s6;
+  reg  [9:0]   v300_r0s4;
+  reg  [9:0]   v300_r0s5;
+  reg  [9:0]   v300_r0s6;
+  reg  [20:0]  add_i4657_4_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_4_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_4_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_4_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_4_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_4_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_4_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_5_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_21_r0s2;
   reg          icmp_r0s2__4;
   reg          xor_r0s1__5;
   reg          xor_r0s2__5;
@@ -27860,8 +27920,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__6;
   reg          and_r0s6__6;
   reg          and_r0s7__6;
-  reg  [9:0]   add_i4012_5_r0s2;
-  reg  [9:0]   add_i4012_5_r0s3;
+  reg  [9:0]   add_i4027_5_r0s2;
+  reg  [9:0]   add_i4027_5_r0s3;
   reg          and_r0s3__27;
   reg          xor_r0s3__18;
   reg          and_r0s3__28;
@@ -27870,52 +27930,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__9;
   reg          and_r0s3__30;
   reg          and_r0s3__31;
-  reg          cmp_i_i49_i_5234_r0s4;
-  reg          cmp_i5029_5_r0s2;
-  reg          cmp_i5029_5_r0s3;
-  reg  [3:0]   shl_i5187_5_r0s4;
-  reg          cmp_i_i49_i_1_5_r0s4;
-  reg  [2:0]   shl_i5187_5_r0s4__1;
-  reg          cmp_i_i49_i_2_5_r0s4;
-  reg          cmp_i_i49_i_3_5_r0s4;
-  reg          cmp_i_i49_i_4_5_r0s4;
-  reg          cmp_i_i49_i_5_5_r0s4;
-  reg          cmp_i_i49_i_6_5_r0s4;
-  reg          add_i6962_5_r0s3;
-  reg          add_i6962_5_r0s4;
-  reg          add_i6962_5_r0s3__1;
-  reg          add_i6962_5_r0s4__1;
-  reg          add_i6962_5_r0s3__2;
-  reg          add_i6962_5_r0s4__2;
-  reg          add_i6962_5_r0s3__3;
-  reg          add_i6962_5_r0s4__3;
-  reg          add_i6962_5_r0s3__4;
-  reg          add_i6962_5_r0s4__4;
-  reg          add_i6962_5_r0s3__5;
-  reg          add_i6962_5_r0s4__5;
-  reg          add_i6962_5_r0s3__6;
-  reg          add_i6962_5_r0s4__6;
-  reg          add_i6962_5_r0s3__7;
-  reg          add_i6962_5_r0s4__7;
-  reg          add_i6962_5_r0s3__8;
-  reg          add_i6962_5_r0s4__8;
-  reg  [24:0]  mul_i7108_5_r0s5;
-  reg  [24:0]  mul_i7108_5_r0s6;
-  reg          cmp_i5718_5_r0s4;
-  reg          cmp_i5718_5_r0s5;
-  reg          cmp_i5718_5_r0s6;
-  reg  [9:0]   v310_r0s4;
-  reg  [9:0]   v310_r0s5;
-  reg  [9:0]   v310_r0s6;
-  reg  [20:0]  add_i4654_5_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_5_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_5_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_5_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_5_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_5_r0s7;
-  reg  [15:0]  sroa_speculated8375_5_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_6_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_22_r0s2;
+  reg          cmp_i_i_i_1_5231_r0s4;
+  reg          cmp_i5033_5_r0s2;
+  reg          cmp_i5033_5_r0s3;
+  reg  [3:0]   shl_i5191_5_r0s4;
+  reg          cmp_i_i_i_1_1_5_r0s4;
+  reg  [2:0]   shl_i5191_5_r0s4__1;
+  reg          cmp_i_i_i_1_2_5_r0s4;
+  reg          cmp_i_i_i_1_3_5_r0s4;
+  reg          cmp_i_i_i_1_4_5_r0s4;
+  reg          cmp_i_i_i_1_5_5_r0s4;
+  reg          cmp_i_i_i_1_6_5_r0s4;
+  reg          add_i6913_5_r0s3;
+  reg          add_i6913_5_r0s4;
+  reg          add_i6913_5_r0s3__1;
+  reg          add_i6913_5_r0s4__1;
+  reg          add_i6913_5_r0s3__2;
+  reg          add_i6913_5_r0s4__2;
+  reg          add_i6913_5_r0s3__3;
+  reg          add_i6913_5_r0s4__3;
+  reg          add_i6913_5_r0s3__4;
+  reg          add_i6913_5_r0s4__4;
+  reg          add_i6913_5_r0s3__5;
+  reg          add_i6913_5_r0s4__5;
+  reg          add_i6913_5_r0s3__6;
+  reg          add_i6913_5_r0s4__6;
+  reg          add_i6913_5_r0s3__7;
+  reg          add_i6913_5_r0s4__7;
+  reg          add_i6913_5_r0s3__8;
+  reg          add_i6913_5_r0s4__8;
+  reg  [24:0]  mul_i7006_5_r0s5;
+  reg  [24:0]  mul_i7006_5_r0s6;
+  reg          cmp_i5673_5_r0s4;
+  reg          cmp_i5673_5_r0s5;
+  reg          cmp_i5673_5_r0s6;
+  reg  [9:0]   v327_r0s4;
+  reg  [9:0]   v327_r0s5;
+  reg  [9:0]   v327_r0s6;
+  reg  [20:0]  add_i4657_5_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_5_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_5_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_5_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_5_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_5_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_5_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_6_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_22_r0s2;
   reg          icmp_r0s2__5;
   reg          xor_r0s1__6;
   reg          xor_r0s2__6;
@@ -27924,8 +27984,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__7;
   reg          and_r0s6__7;
   reg          and_r0s7__7;
-  reg  [9:0]   add_i4012_6_r0s2;
-  reg  [9:0]   add_i4012_6_r0s3;
+  reg  [9:0]   add_i4027_6_r0s2;
+  reg  [9:0]   add_i4027_6_r0s3;
   reg          and_r0s3__33;
   reg          xor_r0s3__19;
   reg          and_r0s3__34;
@@ -27934,52 +27994,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__11;
   reg          and_r0s3__36;
   reg          and_r0s3__37;
-  reg          cmp_i_i49_i_6244_r0s4;
-  reg          cmp_i5029_6_r0s2;
-  reg          cmp_i5029_6_r0s3;
-  reg  [3:0]   shl_i5187_6_r0s4;
-  reg          cmp_i_i49_i_1_6_r0s4;
-  reg  [2:0]   shl_i5187_6_r0s4__1;
-  reg          cmp_i_i49_i_2_6_r0s4;
-  reg          cmp_i_i49_i_3_6_r0s4;
-  reg          cmp_i_i49_i_4_6_r0s4;
-  reg          cmp_i_i49_i_5_6_r0s4;
-  reg          cmp_i_i49_i_6_6_r0s4;
-  reg          add_i6962_6_r0s3;
-  reg          add_i6962_6_r0s4;
-  reg          add_i6962_6_r0s3__1;
-  reg          add_i6962_6_r0s4__1;
-  reg          add_i6962_6_r0s3__2;
-  reg          add_i6962_6_r0s4__2;
-  reg          add_i6962_6_r0s3__3;
-  reg          add_i6962_6_r0s4__3;
-  reg          add_i6962_6_r0s3__4;
-  reg          add_i6962_6_r0s4__4;
-  reg          add_i6962_6_r0s3__5;
-  reg          add_i6962_6_r0s4__5;
-  reg          add_i6962_6_r0s3__6;
-  reg          add_i6962_6_r0s4__6;
-  reg          add_i6962_6_r0s3__7;
-  reg          add_i6962_6_r0s4__7;
-  reg          add_i6962_6_r0s3__8;
-  reg          add_i6962_6_r0s4__8;
-  reg  [24:0]  mul_i7108_6_r0s5;
-  reg  [24:0]  mul_i7108_6_r0s6;
-  reg          cmp_i5718_6_r0s4;
-  reg          cmp_i5718_6_r0s5;
-  reg          cmp_i5718_6_r0s6;
-  reg  [9:0]   v334_r0s4;
-  reg  [9:0]   v334_r0s5;
-  reg  [9:0]   v334_r0s6;
-  reg  [20:0]  add_i4654_6_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_6_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_6_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_6_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_6_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_6_r0s7;
-  reg  [15:0]  sroa_speculated8375_6_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_7_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_23_r0s2;
+  reg          cmp_i_i_i_1_6241_r0s4;
+  reg          cmp_i5033_6_r0s2;
+  reg          cmp_i5033_6_r0s3;
+  reg  [3:0]   shl_i5191_6_r0s4;
+  reg          cmp_i_i_i_1_1_6_r0s4;
+  reg  [2:0]   shl_i5191_6_r0s4__1;
+  reg          cmp_i_i_i_1_2_6_r0s4;
+  reg          cmp_i_i_i_1_3_6_r0s4;
+  reg          cmp_i_i_i_1_4_6_r0s4;
+  reg          cmp_i_i_i_1_5_6_r0s4;
+  reg          cmp_i_i_i_1_6_6_r0s4;
+  reg          add_i6913_6_r0s3;
+  reg          add_i6913_6_r0s4;
+  reg          add_i6913_6_r0s3__1;
+  reg          add_i6913_6_r0s4__1;
+  reg          add_i6913_6_r0s3__2;
+  reg          add_i6913_6_r0s4__2;
+  reg          add_i6913_6_r0s3__3;
+  reg          add_i6913_6_r0s4__3;
+  reg          add_i6913_6_r0s3__4;
+  reg          add_i6913_6_r0s4__4;
+  reg          add_i6913_6_r0s3__5;
+  reg          add_i6913_6_r0s4__5;
+  reg          add_i6913_6_r0s3__6;
+  reg          add_i6913_6_r0s4__6;
+  reg          add_i6913_6_r0s3__7;
+  reg          add_i6913_6_r0s4__7;
+  reg          add_i6913_6_r0s3__8;
+  reg          add_i6913_6_r0s4__8;
+  reg  [24:0]  mul_i7006_6_r0s5;
+  reg  [24:0]  mul_i7006_6_r0s6;
+  reg          cmp_i5673_6_r0s4;
+  reg          cmp_i5673_6_r0s5;
+  reg          cmp_i5673_6_r0s6;
+  reg  [9:0]   v354_r0s4;
+  reg  [9:0]   v354_r0s5;
+  reg  [9:0]   v354_r0s6;
+  reg  [20:0]  add_i4657_6_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_6_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_6_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_6_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_6_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_6_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_6_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_7_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_23_r0s2;
   reg          icmp_r0s2__6;
   reg          xor_r0s1__7;
   reg          xor_r0s2__7;
@@ -27988,8 +28048,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__8;
   reg          and_r0s6__8;
   reg          and_r0s7__8;
-  reg  [9:0]   add_i4012_7_r0s2;
-  reg  [9:0]   add_i4012_7_r0s3;
+  reg  [9:0]   add_i4027_7_r0s2;
+  reg  [9:0]   add_i4027_7_r0s3;
   reg          and_r0s3__39;
   reg          xor_r0s3__20;
   reg          and_r0s3__40;
@@ -27998,52 +28058,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__13;
   reg          and_r0s3__42;
   reg          and_r0s3__43;
-  reg          cmp_i_i49_i_7_r0s4;
-  reg          cmp_i5029_7_r0s2;
-  reg          cmp_i5029_7_r0s3;
-  reg  [3:0]   shl_i5187_7_r0s4;
-  reg          cmp_i_i49_i_1_7_r0s4;
-  reg  [2:0]   shl_i5187_7_r0s4__1;
-  reg          cmp_i_i49_i_2_7_r0s4;
-  reg          cmp_i_i49_i_3_7_r0s4;
-  reg          cmp_i_i49_i_4_7_r0s4;
-  reg          cmp_i_i49_i_5_7_r0s4;
-  reg          cmp_i_i49_i_6_7_r0s4;
-  reg          add_i6962_7_r0s3;
-  reg          add_i6962_7_r0s4;
-  reg          add_i6962_7_r0s3__1;
-  reg          add_i6962_7_r0s4__1;
-  reg          add_i6962_7_r0s3__2;
-  reg          add_i6962_7_r0s4__2;
-  reg          add_i6962_7_r0s3__3;
-  reg          add_i6962_7_r0s4__3;
-  reg          add_i6962_7_r0s3__4;
-  reg          add_i6962_7_r0s4__4;
-  reg          add_i6962_7_r0s3__5;
-  reg          add_i6962_7_r0s4__5;
-  reg          add_i6962_7_r0s3__6;
-  reg          add_i6962_7_r0s4__6;
-  reg          add_i6962_7_r0s3__7;
-  reg          add_i6962_7_r0s4__7;
-  reg          add_i6962_7_r0s3__8;
-  reg          add_i6962_7_r0s4__8;
-  reg  [24:0]  mul_i7108_7_r0s5;
-  reg  [24:0]  mul_i7108_7_r0s6;
-  reg          cmp_i5718_7_r0s4;
-  reg          cmp_i5718_7_r0s5;
-  reg          cmp_i5718_7_r0s6;
-  reg  [9:0]   v358_r0s4;
-  reg  [9:0]   v358_r0s5;
-  reg  [9:0]   v358_r0s6;
-  reg  [20:0]  add_i4654_7_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_7_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_7_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_7_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_7_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_7_r0s7;
-  reg  [15:0]  sroa_speculated8375_7_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_8_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_24_r0s2;
+  reg          cmp_i_i_i_1_7_r0s4;
+  reg          cmp_i5033_7_r0s2;
+  reg          cmp_i5033_7_r0s3;
+  reg  [3:0]   shl_i5191_7_r0s4;
+  reg          cmp_i_i_i_1_1_7_r0s4;
+  reg  [2:0]   shl_i5191_7_r0s4__1;
+  reg          cmp_i_i_i_1_2_7_r0s4;
+  reg          cmp_i_i_i_1_3_7_r0s4;
+  reg          cmp_i_i_i_1_4_7_r0s4;
+  reg          cmp_i_i_i_1_5_7_r0s4;
+  reg          cmp_i_i_i_1_6_7_r0s4;
+  reg          add_i6913_7_r0s3;
+  reg          add_i6913_7_r0s4;
+  reg          add_i6913_7_r0s3__1;
+  reg          add_i6913_7_r0s4__1;
+  reg          add_i6913_7_r0s3__2;
+  reg          add_i6913_7_r0s4__2;
+  reg          add_i6913_7_r0s3__3;
+  reg          add_i6913_7_r0s4__3;
+  reg          add_i6913_7_r0s3__4;
+  reg          add_i6913_7_r0s4__4;
+  reg          add_i6913_7_r0s3__5;
+  reg          add_i6913_7_r0s4__5;
+  reg          add_i6913_7_r0s3__6;
+  reg          add_i6913_7_r0s4__6;
+  reg          add_i6913_7_r0s3__7;
+  reg          add_i6913_7_r0s4__7;
+  reg          add_i6913_7_r0s3__8;
+  reg          add_i6913_7_r0s4__8;
+  reg  [24:0]  mul_i7006_7_r0s5;
+  reg  [24:0]  mul_i7006_7_r0s6;
+  reg          cmp_i5673_7_r0s4;
+  reg          cmp_i5673_7_r0s5;
+  reg          cmp_i5673_7_r0s6;
+  reg  [9:0]   v381_r0s4;
+  reg  [9:0]   v381_r0s5;
+  reg  [9:0]   v381_r0s6;
+  reg  [20:0]  add_i4657_7_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_7_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_7_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_7_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_7_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_7_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_7_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_8_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_24_r0s2;
   reg          icmp_r0s2__7;
   reg          xor_r0s1__8;
   reg          xor_r0s2__8;
@@ -28052,8 +28112,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__9;
   reg          and_r0s6__9;
   reg          and_r0s7__9;
-  reg  [9:0]   add_i4012_8_r0s2;
-  reg  [9:0]   add_i4012_8_r0s3;
+  reg  [9:0]   add_i4027_8_r0s2;
+  reg  [9:0]   add_i4027_8_r0s3;
   reg          and_r0s3__45;
   reg          xor_r0s3__21;
   reg          and_r0s3__46;
@@ -28062,52 +28122,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__15;
   reg          and_r0s3__48;
   reg          and_r0s3__49;
-  reg          cmp_i_i49_i_8_r0s4;
-  reg          cmp_i5029_8_r0s2;
-  reg          cmp_i5029_8_r0s3;
-  reg  [3:0]   shl_i5187_8_r0s4;
-  reg          cmp_i_i49_i_1_8_r0s4;
-  reg  [2:0]   shl_i5187_8_r0s4__1;
-  reg          cmp_i_i49_i_2_8_r0s4;
-  reg          cmp_i_i49_i_3_8_r0s4;
-  reg          cmp_i_i49_i_4_8_r0s4;
-  reg          cmp_i_i49_i_5_8_r0s4;
-  reg          cmp_i_i49_i_6_8_r0s4;
-  reg          add_i6962_8_r0s3;
-  reg          add_i6962_8_r0s4;
-  reg          add_i6962_8_r0s3__1;
-  reg          add_i6962_8_r0s4__1;
-  reg          add_i6962_8_r0s3__2;
-  reg          add_i6962_8_r0s4__2;
-  reg          add_i6962_8_r0s3__3;
-  reg          add_i6962_8_r0s4__3;
-  reg          add_i6962_8_r0s3__4;
-  reg          add_i6962_8_r0s4__4;
-  reg          add_i6962_8_r0s3__5;
-  reg          add_i6962_8_r0s4__5;
-  reg          add_i6962_8_r0s3__6;
-  reg          add_i6962_8_r0s4__6;
-  reg          add_i6962_8_r0s3__7;
-  reg          add_i6962_8_r0s4__7;
-  reg          add_i6962_8_r0s3__8;
-  reg          add_i6962_8_r0s4__8;
-  reg  [24:0]  mul_i7108_8_r0s5;
-  reg  [24:0]  mul_i7108_8_r0s6;
-  reg          cmp_i5718_8_r0s4;
-  reg          cmp_i5718_8_r0s5;
-  reg          cmp_i5718_8_r0s6;
-  reg  [9:0]   v382_r0s4;
-  reg  [9:0]   v382_r0s5;
-  reg  [9:0]   v382_r0s6;
-  reg  [20:0]  add_i4654_8_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_8_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_8_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_8_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_8_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_8_r0s7;
-  reg  [15:0]  sroa_speculated8375_8_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_9_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_25_r0s2;
+  reg          cmp_i_i_i_1_8_r0s4;
+  reg          cmp_i5033_8_r0s2;
+  reg          cmp_i5033_8_r0s3;
+  reg  [3:0]   shl_i5191_8_r0s4;
+  reg          cmp_i_i_i_1_1_8_r0s4;
+  reg  [2:0]   shl_i5191_8_r0s4__1;
+  reg          cmp_i_i_i_1_2_8_r0s4;
+  reg          cmp_i_i_i_1_3_8_r0s4;
+  reg          cmp_i_i_i_1_4_8_r0s4;
+  reg          cmp_i_i_i_1_5_8_r0s4;
+  reg          cmp_i_i_i_1_6_8_r0s4;
+  reg          add_i6913_8_r0s3;
+  reg          add_i6913_8_r0s4;
+  reg          add_i6913_8_r0s3__1;
+  reg          add_i6913_8_r0s4__1;
+  reg          add_i6913_8_r0s3__2;
+  reg          add_i6913_8_r0s4__2;
+  reg          add_i6913_8_r0s3__3;
+  reg          add_i6913_8_r0s4__3;
+  reg          add_i6913_8_r0s3__4;
+  reg          add_i6913_8_r0s4__4;
+  reg          add_i6913_8_r0s3__5;
+  reg          add_i6913_8_r0s4__5;
+  reg          add_i6913_8_r0s3__6;
+  reg          add_i6913_8_r0s4__6;
+  reg          add_i6913_8_r0s3__7;
+  reg          add_i6913_8_r0s4__7;
+  reg          add_i6913_8_r0s3__8;
+  reg          add_i6913_8_r0s4__8;
+  reg  [24:0]  mul_i7006_8_r0s5;
+  reg  [24:0]  mul_i7006_8_r0s6;
+  reg          cmp_i5673_8_r0s4;
+  reg          cmp_i5673_8_r0s5;
+  reg          cmp_i5673_8_r0s6;
+  reg  [9:0]   v408_r0s4;
+  reg  [9:0]   v408_r0s5;
+  reg  [9:0]   v408_r0s6;
+  reg  [20:0]  add_i4657_8_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_8_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_8_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_8_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_8_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_8_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_8_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_9_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_25_r0s2;
   reg          icmp_r0s2__8;
   reg          xor_r0s1__9;
   reg          xor_r0s2__9;
@@ -28116,8 +28176,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__10;
   reg          and_r0s6__10;
   reg          and_r0s7__10;
-  reg  [9:0]   add_i4012_9_r0s2;
-  reg  [9:0]   add_i4012_9_r0s3;
+  reg  [9:0]   add_i4027_9_r0s2;
+  reg  [9:0]   add_i4027_9_r0s3;
   reg          and_r0s3__51;
   reg          xor_r0s3__22;
   reg          and_r0s3__52;
@@ -28126,52 +28186,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__17;
   reg          and_r0s3__54;
   reg          and_r0s3__55;
-  reg          cmp_i_i49_i_9_r0s4;
-  reg          cmp_i5029_9_r0s2;
-  reg          cmp_i5029_9_r0s3;
-  reg  [3:0]   shl_i5187_9_r0s4;
-  reg          cmp_i_i49_i_1_9_r0s4;
-  reg  [2:0]   shl_i5187_9_r0s4__1;
-  reg          cmp_i_i49_i_2_9_r0s4;
-  reg          cmp_i_i49_i_3_9_r0s4;
-  reg          cmp_i_i49_i_4_9_r0s4;
-  reg          cmp_i_i49_i_5_9_r0s4;
-  reg          cmp_i_i49_i_6_9_r0s4;
-  reg          add_i6962_9_r0s3;
-  reg          add_i6962_9_r0s4;
-  reg          add_i6962_9_r0s3__1;
-  reg          add_i6962_9_r0s4__1;
-  reg          add_i6962_9_r0s3__2;
-  reg          add_i6962_9_r0s4__2;
-  reg          add_i6962_9_r0s3__3;
-  reg          add_i6962_9_r0s4__3;
-  reg          add_i6962_9_r0s3__4;
-  reg          add_i6962_9_r0s4__4;
-  reg          add_i6962_9_r0s3__5;
-  reg          add_i6962_9_r0s4__5;
-  reg          add_i6962_9_r0s3__6;
-  reg          add_i6962_9_r0s4__6;
-  reg          add_i6962_9_r0s3__7;
-  reg          add_i6962_9_r0s4__7;
-  reg          add_i6962_9_r0s3__8;
-  reg          add_i6962_9_r0s4__8;
-  reg  [24:0]  mul_i7108_9_r0s5;
-  reg  [24:0]  mul_i7108_9_r0s6;
-  reg          cmp_i5718_9_r0s4;
-  reg          cmp_i5718_9_r0s5;
-  reg          cmp_i5718_9_r0s6;
-  reg  [9:0]   v406_r0s4;
-  reg  [9:0]   v406_r0s5;
-  reg  [9:0]   v406_r0s6;
-  reg  [20:0]  add_i4654_9_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_9_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_9_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_9_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_9_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_9_r0s7;
-  reg  [15:0]  sroa_speculated8375_9_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_10_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_26_r0s2;
+  reg          cmp_i_i_i_1_9_r0s4;
+  reg          cmp_i5033_9_r0s2;
+  reg          cmp_i5033_9_r0s3;
+  reg  [3:0]   shl_i5191_9_r0s4;
+  reg          cmp_i_i_i_1_1_9_r0s4;
+  reg  [2:0]   shl_i5191_9_r0s4__1;
+  reg          cmp_i_i_i_1_2_9_r0s4;
+  reg          cmp_i_i_i_1_3_9_r0s4;
+  reg          cmp_i_i_i_1_4_9_r0s4;
+  reg          cmp_i_i_i_1_5_9_r0s4;
+  reg          cmp_i_i_i_1_6_9_r0s4;
+  reg          add_i6913_9_r0s3;
+  reg          add_i6913_9_r0s4;
+  reg          add_i6913_9_r0s3__1;
+  reg          add_i6913_9_r0s4__1;
+  reg          add_i6913_9_r0s3__2;
+  reg          add_i6913_9_r0s4__2;
+  reg          add_i6913_9_r0s3__3;
+  reg          add_i6913_9_r0s4__3;
+  reg          add_i6913_9_r0s3__4;
+  reg          add_i6913_9_r0s4__4;
+  reg          add_i6913_9_r0s3__5;
+  reg          add_i6913_9_r0s4__5;
+  reg          add_i6913_9_r0s3__6;
+  reg          add_i6913_9_r0s4__6;
+  reg          add_i6913_9_r0s3__7;
+  reg          add_i6913_9_r0s4__7;
+  reg          add_i6913_9_r0s3__8;
+  reg          add_i6913_9_r0s4__8;
+  reg  [24:0]  mul_i7006_9_r0s5;
+  reg  [24:0]  mul_i7006_9_r0s6;
+  reg          cmp_i5673_9_r0s4;
+  reg          cmp_i5673_9_r0s5;
+  reg          cmp_i5673_9_r0s6;
+  reg  [9:0]   v435_r0s4;
+  reg  [9:0]   v435_r0s5;
+  reg  [9:0]   v435_r0s6;
+  reg  [20:0]  add_i4657_9_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_9_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_9_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_9_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_9_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_9_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_9_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_10_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_26_r0s2;
   reg          icmp_r0s2__9;
   reg          xor_r0s1__10;
   reg          xor_r0s2__10;
@@ -28180,8 +28240,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__11;
   reg          and_r0s6__11;
   reg          and_r0s7__11;
-  reg  [9:0]   add_i4012_10_r0s2;
-  reg  [9:0]   add_i4012_10_r0s3;
+  reg  [9:0]   add_i4027_10_r0s2;
+  reg  [9:0]   add_i4027_10_r0s3;
   reg          and_r0s3__57;
   reg          xor_r0s3__23;
   reg          and_r0s3__58;
@@ -28190,52 +28250,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__19;
   reg          and_r0s3__60;
   reg          and_r0s3__61;
-  reg          cmp_i_i49_i_10_r0s4;
-  reg          cmp_i5029_10_r0s2;
-  reg          cmp_i5029_10_r0s3;
-  reg  [3:0]   shl_i5187_10_r0s4;
-  reg          cmp_i_i49_i_1_10_r0s4;
-  reg  [2:0]   shl_i5187_10_r0s4__1;
-  reg          cmp_i_i49_i_2_10_r0s4;
-  reg          cmp_i_i49_i_3_10_r0s4;
-  reg          cmp_i_i49_i_4_10_r0s4;
-  reg          cmp_i_i49_i_5_10_r0s4;
-  reg          cmp_i_i49_i_6_10_r0s4;
-  reg          add_i6962_10_r0s3;
-  reg          add_i6962_10_r0s4;
-  reg          add_i6962_10_r0s3__1;
-  reg          add_i6962_10_r0s4__1;
-  reg          add_i6962_10_r0s3__2;
-  reg          add_i6962_10_r0s4__2;
-  reg          add_i6962_10_r0s3__3;
-  reg          add_i6962_10_r0s4__3;
-  reg          add_i6962_10_r0s3__4;
-  reg          add_i6962_10_r0s4__4;
-  reg          add_i6962_10_r0s3__5;
-  reg          add_i6962_10_r0s4__5;
-  reg          add_i6962_10_r0s3__6;
-  reg          add_i6962_10_r0s4__6;
-  reg          add_i6962_10_r0s3__7;
-  reg          add_i6962_10_r0s4__7;
-  reg          add_i6962_10_r0s3__8;
-  reg          add_i6962_10_r0s4__8;
-  reg  [24:0]  mul_i7108_10_r0s5;
-  reg  [24:0]  mul_i7108_10_r0s6;
-  reg          cmp_i5718_10_r0s4;
-  reg          cmp_i5718_10_r0s5;
-  reg          cmp_i5718_10_r0s6;
-  reg  [9:0]   v430_r0s4;
-  reg  [9:0]   v430_r0s5;
-  reg  [9:0]   v430_r0s6;
-  reg  [20:0]  add_i4654_10_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_10_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_10_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_10_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_10_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_10_r0s7;
-  reg  [15:0]  sroa_speculated8375_10_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_11_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_27_r0s2;
+  reg          cmp_i_i_i_1_10_r0s4;
+  reg          cmp_i5033_10_r0s2;
+  reg          cmp_i5033_10_r0s3;
+  reg  [3:0]   shl_i5191_10_r0s4;
+  reg          cmp_i_i_i_1_1_10_r0s4;
+  reg  [2:0]   shl_i5191_10_r0s4__1;
+  reg          cmp_i_i_i_1_2_10_r0s4;
+  reg          cmp_i_i_i_1_3_10_r0s4;
+  reg          cmp_i_i_i_1_4_10_r0s4;
+  reg          cmp_i_i_i_1_5_10_r0s4;
+  reg          cmp_i_i_i_1_6_10_r0s4;
+  reg          add_i6913_10_r0s3;
+  reg          add_i6913_10_r0s4;
+  reg          add_i6913_10_r0s3__1;
+  reg          add_i6913_10_r0s4__1;
+  reg          add_i6913_10_r0s3__2;
+  reg          add_i6913_10_r0s4__2;
+  reg          add_i6913_10_r0s3__3;
+  reg          add_i6913_10_r0s4__3;
+  reg          add_i6913_10_r0s3__4;
+  reg          add_i6913_10_r0s4__4;
+  reg          add_i6913_10_r0s3__5;
+  reg          add_i6913_10_r0s4__5;
+  reg          add_i6913_10_r0s3__6;
+  reg          add_i6913_10_r0s4__6;
+  reg          add_i6913_10_r0s3__7;
+  reg          add_i6913_10_r0s4__7;
+  reg          add_i6913_10_r0s3__8;
+  reg          add_i6913_10_r0s4__8;
+  reg  [24:0]  mul_i7006_10_r0s5;
+  reg  [24:0]  mul_i7006_10_r0s6;
+  reg          cmp_i5673_10_r0s4;
+  reg          cmp_i5673_10_r0s5;
+  reg          cmp_i5673_10_r0s6;
+  reg  [9:0]   v462_r0s4;
+  reg  [9:0]   v462_r0s5;
+  reg  [9:0]   v462_r0s6;
+  reg  [20:0]  add_i4657_10_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_10_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_10_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_10_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_10_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_10_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_10_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_11_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_27_r0s2;
   reg          icmp_r0s2__10;
   reg          xor_r0s1__11;
   reg          xor_r0s2__11;
@@ -28244,8 +28304,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__12;
   reg          and_r0s6__12;
   reg          and_r0s7__12;
-  reg  [9:0]   add_i4012_11_r0s2;
-  reg  [9:0]   add_i4012_11_r0s3;
+  reg  [9:0]   add_i4027_11_r0s2;
+  reg  [9:0]   add_i4027_11_r0s3;
   reg          and_r0s3__63;
   reg          xor_r0s3__24;
   reg          and_r0s3__64;
@@ -28254,52 +28314,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__21;
   reg          and_r0s3__66;
   reg          and_r0s3__67;
-  reg          cmp_i_i49_i_11_r0s4;
-  reg          cmp_i5029_11_r0s2;
-  reg          cmp_i5029_11_r0s3;
-  reg  [3:0]   shl_i5187_11_r0s4;
-  reg          cmp_i_i49_i_1_11_r0s4;
-  reg  [2:0]   shl_i5187_11_r0s4__1;
-  reg          cmp_i_i49_i_2_11_r0s4;
-  reg          cmp_i_i49_i_3_11_r0s4;
-  reg          cmp_i_i49_i_4_11_r0s4;
-  reg          cmp_i_i49_i_5_11_r0s4;
-  reg          cmp_i_i49_i_6_11_r0s4;
-  reg          add_i6962_11_r0s3;
-  reg          add_i6962_11_r0s4;
-  reg          add_i6962_11_r0s3__1;
-  reg          add_i6962_11_r0s4__1;
-  reg          add_i6962_11_r0s3__2;
-  reg          add_i6962_11_r0s4__2;
-  reg          add_i6962_11_r0s3__3;
-  reg          add_i6962_11_r0s4__3;
-  reg          add_i6962_11_r0s3__4;
-  reg          add_i6962_11_r0s4__4;
-  reg          add_i6962_11_r0s3__5;
-  reg          add_i6962_11_r0s4__5;
-  reg          add_i6962_11_r0s3__6;
-  reg          add_i6962_11_r0s4__6;
-  reg          add_i6962_11_r0s3__7;
-  reg          add_i6962_11_r0s4__7;
-  reg          add_i6962_11_r0s3__8;
-  reg          add_i6962_11_r0s4__8;
-  reg  [24:0]  mul_i7108_11_r0s5;
-  reg  [24:0]  mul_i7108_11_r0s6;
-  reg          cmp_i5718_11_r0s4;
-  reg          cmp_i5718_11_r0s5;
-  reg          cmp_i5718_11_r0s6;
-  reg  [9:0]   v454_r0s4;
-  reg  [9:0]   v454_r0s5;
-  reg  [9:0]   v454_r0s6;
-  reg  [20:0]  add_i4654_11_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_11_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_11_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_11_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_11_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_11_r0s7;
-  reg  [15:0]  sroa_speculated8375_11_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_12_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_28_r0s2;
+  reg          cmp_i_i_i_1_11_r0s4;
+  reg          cmp_i5033_11_r0s2;
+  reg          cmp_i5033_11_r0s3;
+  reg  [3:0]   shl_i5191_11_r0s4;
+  reg          cmp_i_i_i_1_1_11_r0s4;
+  reg  [2:0]   shl_i5191_11_r0s4__1;
+  reg          cmp_i_i_i_1_2_11_r0s4;
+  reg          cmp_i_i_i_1_3_11_r0s4;
+  reg          cmp_i_i_i_1_4_11_r0s4;
+  reg          cmp_i_i_i_1_5_11_r0s4;
+  reg          cmp_i_i_i_1_6_11_r0s4;
+  reg          add_i6913_11_r0s3;
+  reg          add_i6913_11_r0s4;
+  reg          add_i6913_11_r0s3__1;
+  reg          add_i6913_11_r0s4__1;
+  reg          add_i6913_11_r0s3__2;
+  reg          add_i6913_11_r0s4__2;
+  reg          add_i6913_11_r0s3__3;
+  reg          add_i6913_11_r0s4__3;
+  reg          add_i6913_11_r0s3__4;
+  reg          add_i6913_11_r0s4__4;
+  reg          add_i6913_11_r0s3__5;
+  reg          add_i6913_11_r0s4__5;
+  reg          add_i6913_11_r0s3__6;
+  reg          add_i6913_11_r0s4__6;
+  reg          add_i6913_11_r0s3__7;
+  reg          add_i6913_11_r0s4__7;
+  reg          add_i6913_11_r0s3__8;
+  reg          add_i6913_11_r0s4__8;
+  reg  [24:0]  mul_i7006_11_r0s5;
+  reg  [24:0]  mul_i7006_11_r0s6;
+  reg          cmp_i5673_11_r0s4;
+  reg          cmp_i5673_11_r0s5;
+  reg          cmp_i5673_11_r0s6;
+  reg  [9:0]   v489_r0s4;
+  reg  [9:0]   v489_r0s5;
+  reg  [9:0]   v489_r0s6;
+  reg  [20:0]  add_i4657_11_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_11_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_11_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_11_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_11_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_11_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_11_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_12_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_28_r0s2;
   reg          icmp_r0s2__11;
   reg          xor_r0s1__12;
   reg          xor_r0s2__12;
@@ -28308,8 +28368,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__13;
   reg          and_r0s6__13;
   reg          and_r0s7__13;
-  reg  [9:0]   add_i4012_12_r0s2;
-  reg  [9:0]   add_i4012_12_r0s3;
+  reg  [9:0]   add_i4027_12_r0s2;
+  reg  [9:0]   add_i4027_12_r0s3;
   reg          and_r0s3__69;
   reg          xor_r0s3__25;
   reg          and_r0s3__70;
@@ -28318,52 +28378,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__23;
   reg          and_r0s3__72;
   reg          and_r0s3__73;
-  reg          cmp_i_i49_i_12_r0s4;
-  reg          cmp_i5029_12_r0s2;
-  reg          cmp_i5029_12_r0s3;
-  reg  [3:0]   shl_i5187_12_r0s4;
-  reg          cmp_i_i49_i_1_12_r0s4;
-  reg  [2:0]   shl_i5187_12_r0s4__1;
-  reg          cmp_i_i49_i_2_12_r0s4;
-  reg          cmp_i_i49_i_3_12_r0s4;
-  reg          cmp_i_i49_i_4_12_r0s4;
-  reg          cmp_i_i49_i_5_12_r0s4;
-  reg          cmp_i_i49_i_6_12_r0s4;
-  reg          add_i6962_12_r0s3;
-  reg          add_i6962_12_r0s4;
-  reg          add_i6962_12_r0s3__1;
-  reg          add_i6962_12_r0s4__1;
-  reg          add_i6962_12_r0s3__2;
-  reg          add_i6962_12_r0s4__2;
-  reg          add_i6962_12_r0s3__3;
-  reg          add_i6962_12_r0s4__3;
-  reg          add_i6962_12_r0s3__4;
-  reg          add_i6962_12_r0s4__4;
-  reg          add_i6962_12_r0s3__5;
-  reg          add_i6962_12_r0s4__5;
-  reg          add_i6962_12_r0s3__6;
-  reg          add_i6962_12_r0s4__6;
-  reg          add_i6962_12_r0s3__7;
-  reg          add_i6962_12_r0s4__7;
-  reg          add_i6962_12_r0s3__8;
-  reg          add_i6962_12_r0s4__8;
-  reg  [24:0]  mul_i7108_12_r0s5;
-  reg  [24:0]  mul_i7108_12_r0s6;
-  reg          cmp_i5718_12_r0s4;
-  reg          cmp_i5718_12_r0s5;
-  reg          cmp_i5718_12_r0s6;
-  reg  [9:0]   v478_r0s4;
-  reg  [9:0]   v478_r0s5;
-  reg  [9:0]   v478_r0s6;
-  reg  [20:0]  add_i4654_12_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_12_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_12_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_12_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_12_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_12_r0s7;
-  reg  [15:0]  sroa_speculated8375_12_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_13_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_29_r0s2;
+  reg          cmp_i_i_i_1_12_r0s4;
+  reg          cmp_i5033_12_r0s2;
+  reg          cmp_i5033_12_r0s3;
+  reg  [3:0]   shl_i5191_12_r0s4;
+  reg          cmp_i_i_i_1_1_12_r0s4;
+  reg  [2:0]   shl_i5191_12_r0s4__1;
+  reg          cmp_i_i_i_1_2_12_r0s4;
+  reg          cmp_i_i_i_1_3_12_r0s4;
+  reg          cmp_i_i_i_1_4_12_r0s4;
+  reg          cmp_i_i_i_1_5_12_r0s4;
+  reg          cmp_i_i_i_1_6_12_r0s4;
+  reg          add_i6913_12_r0s3;
+  reg          add_i6913_12_r0s4;
+  reg          add_i6913_12_r0s3__1;
+  reg          add_i6913_12_r0s4__1;
+  reg          add_i6913_12_r0s3__2;
+  reg          add_i6913_12_r0s4__2;
+  reg          add_i6913_12_r0s3__3;
+  reg          add_i6913_12_r0s4__3;
+  reg          add_i6913_12_r0s3__4;
+  reg          add_i6913_12_r0s4__4;
+  reg          add_i6913_12_r0s3__5;
+  reg          add_i6913_12_r0s4__5;
+  reg          add_i6913_12_r0s3__6;
+  reg          add_i6913_12_r0s4__6;
+  reg          add_i6913_12_r0s3__7;
+  reg          add_i6913_12_r0s4__7;
+  reg          add_i6913_12_r0s3__8;
+  reg          add_i6913_12_r0s4__8;
+  reg  [24:0]  mul_i7006_12_r0s5;
+  reg  [24:0]  mul_i7006_12_r0s6;
+  reg          cmp_i5673_12_r0s4;
+  reg          cmp_i5673_12_r0s5;
+  reg          cmp_i5673_12_r0s6;
+  reg  [9:0]   v516_r0s4;
+  reg  [9:0]   v516_r0s5;
+  reg  [9:0]   v516_r0s6;
+  reg  [20:0]  add_i4657_12_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_12_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_12_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_12_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_12_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_12_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_12_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_13_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_29_r0s2;
   reg          icmp_r0s2__12;
   reg          xor_r0s1__13;
   reg          xor_r0s2__13;
@@ -28372,8 +28432,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__14;
   reg          and_r0s6__14;
   reg          and_r0s7__14;
-  reg  [9:0]   add_i4012_13_r0s2;
-  reg  [9:0]   add_i4012_13_r0s3;
+  reg  [9:0]   add_i4027_13_r0s2;
+  reg  [9:0]   add_i4027_13_r0s3;
   reg          and_r0s3__75;
   reg          xor_r0s3__26;
   reg          and_r0s3__76;
@@ -28382,52 +28442,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__25;
   reg          and_r0s3__78;
   reg          and_r0s3__79;
-  reg          cmp_i_i49_i_13_r0s4;
-  reg          cmp_i5029_13_r0s2;
-  reg          cmp_i5029_13_r0s3;
-  reg  [3:0]   shl_i5187_13_r0s4;
-  reg          cmp_i_i49_i_1_13_r0s4;
-  reg  [2:0]   shl_i5187_13_r0s4__1;
-  reg          cmp_i_i49_i_2_13_r0s4;
-  reg          cmp_i_i49_i_3_13_r0s4;
-  reg          cmp_i_i49_i_4_13_r0s4;
-  reg          cmp_i_i49_i_5_13_r0s4;
-  reg          cmp_i_i49_i_6_13_r0s4;
-  reg          add_i6962_13_r0s3;
-  reg          add_i6962_13_r0s4;
-  reg          add_i6962_13_r0s3__1;
-  reg          add_i6962_13_r0s4__1;
-  reg          add_i6962_13_r0s3__2;
-  reg          add_i6962_13_r0s4__2;
-  reg          add_i6962_13_r0s3__3;
-  reg          add_i6962_13_r0s4__3;
-  reg          add_i6962_13_r0s3__4;
-  reg          add_i6962_13_r0s4__4;
-  reg          add_i6962_13_r0s3__5;
-  reg          add_i6962_13_r0s4__5;
-  reg          add_i6962_13_r0s3__6;
-  reg          add_i6962_13_r0s4__6;
-  reg          add_i6962_13_r0s3__7;
-  reg          add_i6962_13_r0s4__7;
-  reg          add_i6962_13_r0s3__8;
-  reg          add_i6962_13_r0s4__8;
-  reg  [24:0]  mul_i7108_13_r0s5;
-  reg  [24:0]  mul_i7108_13_r0s6;
-  reg          cmp_i5718_13_r0s4;
-  reg          cmp_i5718_13_r0s5;
-  reg          cmp_i5718_13_r0s6;
-  reg  [9:0]   v502_r0s4;
-  reg  [9:0]   v502_r0s5;
-  reg  [9:0]   v502_r0s6;
-  reg  [20:0]  add_i4654_13_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_13_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_13_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_13_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_13_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_13_r0s7;
-  reg  [15:0]  sroa_speculated8375_13_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_14_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_30_r0s2;
+  reg          cmp_i_i_i_1_13_r0s4;
+  reg          cmp_i5033_13_r0s2;
+  reg          cmp_i5033_13_r0s3;
+  reg  [3:0]   shl_i5191_13_r0s4;
+  reg          cmp_i_i_i_1_1_13_r0s4;
+  reg  [2:0]   shl_i5191_13_r0s4__1;
+  reg          cmp_i_i_i_1_2_13_r0s4;
+  reg          cmp_i_i_i_1_3_13_r0s4;
+  reg          cmp_i_i_i_1_4_13_r0s4;
+  reg          cmp_i_i_i_1_5_13_r0s4;
+  reg          cmp_i_i_i_1_6_13_r0s4;
+  reg          add_i6913_13_r0s3;
+  reg          add_i6913_13_r0s4;
+  reg          add_i6913_13_r0s3__1;
+  reg          add_i6913_13_r0s4__1;
+  reg          add_i6913_13_r0s3__2;
+  reg          add_i6913_13_r0s4__2;
+  reg          add_i6913_13_r0s3__3;
+  reg          add_i6913_13_r0s4__3;
+  reg          add_i6913_13_r0s3__4;
+  reg          add_i6913_13_r0s4__4;
+  reg          add_i6913_13_r0s3__5;
+  reg          add_i6913_13_r0s4__5;
+  reg          add_i6913_13_r0s3__6;
+  reg          add_i6913_13_r0s4__6;
+  reg          add_i6913_13_r0s3__7;
+  reg          add_i6913_13_r0s4__7;
+  reg          add_i6913_13_r0s3__8;
+  reg          add_i6913_13_r0s4__8;
+  reg  [24:0]  mul_i7006_13_r0s5;
+  reg  [24:0]  mul_i7006_13_r0s6;
+  reg          cmp_i5673_13_r0s4;
+  reg          cmp_i5673_13_r0s5;
+  reg          cmp_i5673_13_r0s6;
+  reg  [9:0]   v543_r0s4;
+  reg  [9:0]   v543_r0s5;
+  reg  [9:0]   v543_r0s6;
+  reg  [20:0]  add_i4657_13_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_13_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_13_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_13_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_13_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_13_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_13_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_14_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_30_r0s2;
   reg          icmp_r0s2__13;
   reg          xor_r0s1__14;
   reg          xor_r0s2__14;
@@ -28436,8 +28496,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__15;
   reg          and_r0s6__15;
   reg          and_r0s7__15;
-  reg  [9:0]   add_i4012_14_r0s2;
-  reg  [9:0]   add_i4012_14_r0s3;
+  reg  [9:0]   add_i4027_14_r0s2;
+  reg  [9:0]   add_i4027_14_r0s3;
   reg          and_r0s3__81;
   reg          xor_r0s3__27;
   reg          and_r0s3__82;
@@ -28446,52 +28506,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__27;
   reg          and_r0s3__84;
   reg          and_r0s3__85;
-  reg          cmp_i_i49_i_14_r0s4;
-  reg          cmp_i5029_14_r0s2;
-  reg          cmp_i5029_14_r0s3;
-  reg  [3:0]   shl_i5187_14_r0s4;
-  reg          cmp_i_i49_i_1_14_r0s4;
-  reg  [2:0]   shl_i5187_14_r0s4__1;
-  reg          cmp_i_i49_i_2_14_r0s4;
-  reg          cmp_i_i49_i_3_14_r0s4;
-  reg          cmp_i_i49_i_4_14_r0s4;
-  reg          cmp_i_i49_i_5_14_r0s4;
-  reg          cmp_i_i49_i_6_14_r0s4;
-  reg          add_i6962_14_r0s3;
-  reg          add_i6962_14_r0s4;
-  reg          add_i6962_14_r0s3__1;
-  reg          add_i6962_14_r0s4__1;
-  reg          add_i6962_14_r0s3__2;
-  reg          add_i6962_14_r0s4__2;
-  reg          add_i6962_14_r0s3__3;
-  reg          add_i6962_14_r0s4__3;
-  reg          add_i6962_14_r0s3__4;
-  reg          add_i6962_14_r0s4__4;
-  reg          add_i6962_14_r0s3__5;
-  reg          add_i6962_14_r0s4__5;
-  reg          add_i6962_14_r0s3__6;
-  reg          add_i6962_14_r0s4__6;
-  reg          add_i6962_14_r0s3__7;
-  reg          add_i6962_14_r0s4__7;
-  reg          add_i6962_14_r0s3__8;
-  reg          add_i6962_14_r0s4__8;
-  reg  [24:0]  mul_i7108_14_r0s5;
-  reg  [24:0]  mul_i7108_14_r0s6;
-  reg          cmp_i5718_14_r0s4;
-  reg          cmp_i5718_14_r0s5;
-  reg          cmp_i5718_14_r0s6;
-  reg  [9:0]   v526_r0s4;
-  reg  [9:0]   v526_r0s5;
-  reg  [9:0]   v526_r0s6;
-  reg  [20:0]  add_i4654_14_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_14_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_14_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_14_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_14_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_14_r0s7;
-  reg  [15:0]  sroa_speculated8375_14_r0s8;
-  reg  [9:0]   sroa_speculated8285_v_15_r0s2;
-  reg  [9:0]   sroa_speculated8285_v_31_r0s2;
+  reg          cmp_i_i_i_1_14_r0s4;
+  reg          cmp_i5033_14_r0s2;
+  reg          cmp_i5033_14_r0s3;
+  reg  [3:0]   shl_i5191_14_r0s4;
+  reg          cmp_i_i_i_1_1_14_r0s4;
+  reg  [2:0]   shl_i5191_14_r0s4__1;
+  reg          cmp_i_i_i_1_2_14_r0s4;
+  reg          cmp_i_i_i_1_3_14_r0s4;
+  reg          cmp_i_i_i_1_4_14_r0s4;
+  reg          cmp_i_i_i_1_5_14_r0s4;
+  reg          cmp_i_i_i_1_6_14_r0s4;
+  reg          add_i6913_14_r0s3;
+  reg          add_i6913_14_r0s4;
+  reg          add_i6913_14_r0s3__1;
+  reg          add_i6913_14_r0s4__1;
+  reg          add_i6913_14_r0s3__2;
+  reg          add_i6913_14_r0s4__2;
+  reg          add_i6913_14_r0s3__3;
+  reg          add_i6913_14_r0s4__3;
+  reg          add_i6913_14_r0s3__4;
+  reg          add_i6913_14_r0s4__4;
+  reg          add_i6913_14_r0s3__5;
+  reg          add_i6913_14_r0s4__5;
+  reg          add_i6913_14_r0s3__6;
+  reg          add_i6913_14_r0s4__6;
+  reg          add_i6913_14_r0s3__7;
+  reg          add_i6913_14_r0s4__7;
+  reg          add_i6913_14_r0s3__8;
+  reg          add_i6913_14_r0s4__8;
+  reg  [24:0]  mul_i7006_14_r0s5;
+  reg  [24:0]  mul_i7006_14_r0s6;
+  reg          cmp_i5673_14_r0s4;
+  reg          cmp_i5673_14_r0s5;
+  reg          cmp_i5673_14_r0s6;
+  reg  [9:0]   v570_r0s4;
+  reg  [9:0]   v570_r0s5;
+  reg  [9:0]   v570_r0s6;
+  reg  [20:0]  add_i4657_14_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_14_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_14_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_14_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_14_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_14_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_14_r0s8;
+  reg  [9:0]   sroa_speculated8176_v_15_r0s2;
+  reg  [9:0]   sroa_speculated8176_v_31_r0s2;
   reg          icmp_r0s2__14;
   reg          xor_r0s1__15;
   reg          xor_r0s2__15;
@@ -28500,8 +28560,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__16;
   reg          and_r0s6__16;
   reg          and_r0s7__16;
-  reg  [9:0]   add_i4012_15_r0s2;
-  reg  [9:0]   add_i4012_15_r0s3;
+  reg  [9:0]   add_i4027_15_r0s2;
+  reg  [9:0]   add_i4027_15_r0s3;
   reg          and_r0s3__87;
   reg          xor_r0s3__28;
   reg          and_r0s3__88;
@@ -28510,50 +28570,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__29;
   reg          and_r0s3__90;
   reg          and_r0s3__91;
-  reg          cmp_i_i49_i_15_r0s4;
-  reg          cmp_i5029_15_r0s2;
-  reg          cmp_i5029_15_r0s3;
-  reg  [3:0]   shl_i5187_15_r0s4;
-  reg          cmp_i_i49_i_1_15_r0s4;
-  reg  [2:0]   shl_i5187_15_r0s4__1;
-  reg          cmp_i_i49_i_2_15_r0s4;
-  reg          cmp_i_i49_i_3_15_r0s4;
-  reg          cmp_i_i49_i_4_15_r0s4;
-  reg          cmp_i_i49_i_5_15_r0s4;
-  reg          cmp_i_i49_i_6_15_r0s4;
-  reg          add_i6962_15_r0s3;
-  reg          add_i6962_15_r0s4;
-  reg          add_i6962_15_r0s3__1;
-  reg          add_i6962_15_r0s4__1;
-  reg          add_i6962_15_r0s3__2;
-  reg          add_i6962_15_r0s4__2;
-  reg          add_i6962_15_r0s3__3;
-  reg          add_i6962_15_r0s4__3;
-  reg          add_i6962_15_r0s3__4;
-  reg          add_i6962_15_r0s4__4;
-  reg          add_i6962_15_r0s3__5;
-  reg          add_i6962_15_r0s4__5;
-  reg          add_i6962_15_r0s3__6;
-  reg          add_i6962_15_r0s4__6;
-  reg          add_i6962_15_r0s3__7;
-  reg          add_i6962_15_r0s4__7;
-  reg          add_i6962_15_r0s3__8;
-  reg          add_i6962_15_r0s4__8;
-  reg  [24:0]  mul_i7108_15_r0s5;
-  reg  [24:0]  mul_i7108_15_r0s6;
-  reg          cmp_i5718_15_r0s4;
-  reg          cmp_i5718_15_r0s5;
-  reg          cmp_i5718_15_r0s6;
-  reg  [9:0]   v550_r0s4;
-  reg  [9:0]   v550_r0s5;
-  reg  [9:0]   v550_r0s6;
-  reg  [20:0]  add_i4654_15_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_15_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_15_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_15_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_15_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_15_r0s7;
-  reg  [15:0]  sroa_speculated8375_15_r0s8;
+  reg          cmp_i_i_i_1_15_r0s4;
+  reg          cmp_i5033_15_r0s2;
+  reg          cmp_i5033_15_r0s3;
+  reg  [3:0]   shl_i5191_15_r0s4;
+  reg          cmp_i_i_i_1_1_15_r0s4;
+  reg  [2:0]   shl_i5191_15_r0s4__1;
+  reg          cmp_i_i_i_1_2_15_r0s4;
+  reg          cmp_i_i_i_1_3_15_r0s4;
+  reg          cmp_i_i_i_1_4_15_r0s4;
+  reg          cmp_i_i_i_1_5_15_r0s4;
+  reg          cmp_i_i_i_1_6_15_r0s4;
+  reg          add_i6913_15_r0s3;
+  reg          add_i6913_15_r0s4;
+  reg          add_i6913_15_r0s3__1;
+  reg          add_i6913_15_r0s4__1;
+  reg          add_i6913_15_r0s3__2;
+  reg          add_i6913_15_r0s4__2;
+  reg          add_i6913_15_r0s3__3;
+  reg          add_i6913_15_r0s4__3;
+  reg          add_i6913_15_r0s3__4;
+  reg          add_i6913_15_r0s4__4;
+  reg          add_i6913_15_r0s3__5;
+  reg          add_i6913_15_r0s4__5;
+  reg          add_i6913_15_r0s3__6;
+  reg          add_i6913_15_r0s4__6;
+  reg          add_i6913_15_r0s3__7;
+  reg          add_i6913_15_r0s4__7;
+  reg          add_i6913_15_r0s3__8;
+  reg          add_i6913_15_r0s4__8;
+  reg  [24:0]  mul_i7006_15_r0s5;
+  reg  [24:0]  mul_i7006_15_r0s6;
+  reg          cmp_i5673_15_r0s4;
+  reg          cmp_i5673_15_r0s5;
+  reg          cmp_i5673_15_r0s6;
+  reg  [9:0]   v597_r0s4;
+  reg  [9:0]   v597_r0s5;
+  reg  [9:0]   v597_r0s6;
+  reg  [20:0]  add_i4657_15_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_15_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_15_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_15_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_15_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_15_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_15_r0s8;
   reg          icmp_r0s2__15;
   reg          xor_r0s1__16;
   reg          xor_r0s2__16;
@@ -28562,8 +28622,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__17;
   reg          and_r0s6__17;
   reg          and_r0s7__17;
-  reg  [9:0]   add_i4012_16_r0s2;
-  reg  [9:0]   add_i4012_16_r0s3;
+  reg  [9:0]   add_i4027_16_r0s2;
+  reg  [9:0]   add_i4027_16_r0s3;
   reg          and_r0s3__93;
   reg          xor_r0s3__29;
   reg          and_r0s3__94;
@@ -28572,50 +28632,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__31;
   reg          and_r0s3__96;
   reg          and_r0s3__97;
-  reg          cmp_i_i49_i_16_r0s4;
-  reg          cmp_i5029_16_r0s2;
-  reg          cmp_i5029_16_r0s3;
-  reg  [3:0]   shl_i5187_16_r0s4;
-  reg          cmp_i_i49_i_1_16_r0s4;
-  reg  [2:0]   shl_i5187_16_r0s4__1;
-  reg          cmp_i_i49_i_2_16_r0s4;
-  reg          cmp_i_i49_i_3_16_r0s4;
-  reg          cmp_i_i49_i_4_16_r0s4;
-  reg          cmp_i_i49_i_5_16_r0s4;
-  reg          cmp_i_i49_i_6_16_r0s4;
-  reg          add_i6962_16_r0s3;
-  reg          add_i6962_16_r0s4;
-  reg          add_i6962_16_r0s3__1;
-  reg          add_i6962_16_r0s4__1;
-  reg          add_i6962_16_r0s3__2;
-  reg          add_i6962_16_r0s4__2;
-  reg          add_i6962_16_r0s3__3;
-  reg          add_i6962_16_r0s4__3;
-  reg          add_i6962_16_r0s3__4;
-  reg          add_i6962_16_r0s4__4;
-  reg          add_i6962_16_r0s3__5;
-  reg          add_i6962_16_r0s4__5;
-  reg          add_i6962_16_r0s3__6;
-  reg          add_i6962_16_r0s4__6;
-  reg          add_i6962_16_r0s3__7;
-  reg          add_i6962_16_r0s4__7;
-  reg          add_i6962_16_r0s3__8;
-  reg          add_i6962_16_r0s4__8;
-  reg  [24:0]  mul_i7108_16_r0s5;
-  reg  [24:0]  mul_i7108_16_r0s6;
-  reg          cmp_i5718_16_r0s4;
-  reg          cmp_i5718_16_r0s5;
-  reg          cmp_i5718_16_r0s6;
-  reg  [9:0]   v574_r0s4;
-  reg  [9:0]   v574_r0s5;
-  reg  [9:0]   v574_r0s6;
-  reg  [20:0]  add_i4654_16_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_16_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_16_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_16_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_16_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_16_r0s7;
-  reg  [15:0]  sroa_speculated8375_16_r0s8;
+  reg          cmp_i_i_i_1_16_r0s4;
+  reg          cmp_i5033_16_r0s2;
+  reg          cmp_i5033_16_r0s3;
+  reg  [3:0]   shl_i5191_16_r0s4;
+  reg          cmp_i_i_i_1_1_16_r0s4;
+  reg  [2:0]   shl_i5191_16_r0s4__1;
+  reg          cmp_i_i_i_1_2_16_r0s4;
+  reg          cmp_i_i_i_1_3_16_r0s4;
+  reg          cmp_i_i_i_1_4_16_r0s4;
+  reg          cmp_i_i_i_1_5_16_r0s4;
+  reg          cmp_i_i_i_1_6_16_r0s4;
+  reg          add_i6913_16_r0s3;
+  reg          add_i6913_16_r0s4;
+  reg          add_i6913_16_r0s3__1;
+  reg          add_i6913_16_r0s4__1;
+  reg          add_i6913_16_r0s3__2;
+  reg          add_i6913_16_r0s4__2;
+  reg          add_i6913_16_r0s3__3;
+  reg          add_i6913_16_r0s4__3;
+  reg          add_i6913_16_r0s3__4;
+  reg          add_i6913_16_r0s4__4;
+  reg          add_i6913_16_r0s3__5;
+  reg          add_i6913_16_r0s4__5;
+  reg          add_i6913_16_r0s3__6;
+  reg          add_i6913_16_r0s4__6;
+  reg          add_i6913_16_r0s3__7;
+  reg          add_i6913_16_r0s4__7;
+  reg          add_i6913_16_r0s3__8;
+  reg          add_i6913_16_r0s4__8;
+  reg  [24:0]  mul_i7006_16_r0s5;
+  reg  [24:0]  mul_i7006_16_r0s6;
+  reg          cmp_i5673_16_r0s4;
+  reg          cmp_i5673_16_r0s5;
+  reg          cmp_i5673_16_r0s6;
+  reg  [9:0]   v624_r0s4;
+  reg  [9:0]   v624_r0s5;
+  reg  [9:0]   v624_r0s6;
+  reg  [20:0]  add_i4657_16_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_16_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_16_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_16_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_16_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_16_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_16_r0s8;
   reg          icmp_r0s2__16;
   reg          xor_r0s1__17;
   reg          xor_r0s2__17;
@@ -28624,8 +28684,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__18;
   reg          and_r0s6__18;
   reg          and_r0s7__18;
-  reg  [9:0]   add_i4012_17_r0s2;
-  reg  [9:0]   add_i4012_17_r0s3;
+  reg  [9:0]   add_i4027_17_r0s2;
+  reg  [9:0]   add_i4027_17_r0s3;
   reg          and_r0s3__99;
   reg          xor_r0s3__30;
   reg          and_r0s3__100;
@@ -28634,50 +28694,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__33;
   reg          and_r0s3__102;
   reg          and_r0s3__103;
-  reg          cmp_i_i49_i_17_r0s4;
-  reg          cmp_i5029_17_r0s2;
-  reg          cmp_i5029_17_r0s3;
-  reg  [3:0]   shl_i5187_17_r0s4;
-  reg          cmp_i_i49_i_1_17_r0s4;
-  reg  [2:0]   shl_i5187_17_r0s4__1;
-  reg          cmp_i_i49_i_2_17_r0s4;
-  reg          cmp_i_i49_i_3_17_r0s4;
-  reg          cmp_i_i49_i_4_17_r0s4;
-  reg          cmp_i_i49_i_5_17_r0s4;
-  reg          cmp_i_i49_i_6_17_r0s4;
-  reg          add_i6962_17_r0s3;
-  reg          add_i6962_17_r0s4;
-  reg          add_i6962_17_r0s3__1;
-  reg          add_i6962_17_r0s4__1;
-  reg          add_i6962_17_r0s3__2;
-  reg          add_i6962_17_r0s4__2;
-  reg          add_i6962_17_r0s3__3;
-  reg          add_i6962_17_r0s4__3;
-  reg          add_i6962_17_r0s3__4;
-  reg          add_i6962_17_r0s4__4;
-  reg          add_i6962_17_r0s3__5;
-  reg          add_i6962_17_r0s4__5;
-  reg          add_i6962_17_r0s3__6;
-  reg          add_i6962_17_r0s4__6;
-  reg          add_i6962_17_r0s3__7;
-  reg          add_i6962_17_r0s4__7;
-  reg          add_i6962_17_r0s3__8;
-  reg          add_i6962_17_r0s4__8;
-  reg  [24:0]  mul_i7108_17_r0s5;
-  reg  [24:0]  mul_i7108_17_r0s6;
-  reg          cmp_i5718_17_r0s4;
-  reg          cmp_i5718_17_r0s5;
-  reg          cmp_i5718_17_r0s6;
-  reg  [9:0]   v598_r0s4;
-  reg  [9:0]   v598_r0s5;
-  reg  [9:0]   v598_r0s6;
-  reg  [20:0]  add_i4654_17_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_17_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_17_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_17_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_17_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_17_r0s7;
-  reg  [15:0]  sroa_speculated8375_17_r0s8;
+  reg          cmp_i_i_i_1_17_r0s4;
+  reg          cmp_i5033_17_r0s2;
+  reg          cmp_i5033_17_r0s3;
+  reg  [3:0]   shl_i5191_17_r0s4;
+  reg          cmp_i_i_i_1_1_17_r0s4;
+  reg  [2:0]   shl_i5191_17_r0s4__1;
+  reg          cmp_i_i_i_1_2_17_r0s4;
+  reg          cmp_i_i_i_1_3_17_r0s4;
+  reg          cmp_i_i_i_1_4_17_r0s4;
+  reg          cmp_i_i_i_1_5_17_r0s4;
+  reg          cmp_i_i_i_1_6_17_r0s4;
+  reg          add_i6913_17_r0s3;
+  reg          add_i6913_17_r0s4;
+  reg          add_i6913_17_r0s3__1;
+  reg          add_i6913_17_r0s4__1;
+  reg          add_i6913_17_r0s3__2;
+  reg          add_i6913_17_r0s4__2;
+  reg          add_i6913_17_r0s3__3;
+  reg          add_i6913_17_r0s4__3;
+  reg          add_i6913_17_r0s3__4;
+  reg          add_i6913_17_r0s4__4;
+  reg          add_i6913_17_r0s3__5;
+  reg          add_i6913_17_r0s4__5;
+  reg          add_i6913_17_r0s3__6;
+  reg          add_i6913_17_r0s4__6;
+  reg          add_i6913_17_r0s3__7;
+  reg          add_i6913_17_r0s4__7;
+  reg          add_i6913_17_r0s3__8;
+  reg          add_i6913_17_r0s4__8;
+  reg  [24:0]  mul_i7006_17_r0s5;
+  reg  [24:0]  mul_i7006_17_r0s6;
+  reg          cmp_i5673_17_r0s4;
+  reg          cmp_i5673_17_r0s5;
+  reg          cmp_i5673_17_r0s6;
+  reg  [9:0]   v651_r0s4;
+  reg  [9:0]   v651_r0s5;
+  reg  [9:0]   v651_r0s6;
+  reg  [20:0]  add_i4657_17_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_17_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_17_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_17_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_17_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_17_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_17_r0s8;
   reg          icmp_r0s2__17;
   reg          xor_r0s1__18;
   reg          xor_r0s2__18;
@@ -28686,8 +28746,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__19;
   reg          and_r0s6__19;
   reg          and_r0s7__19;
-  reg  [9:0]   add_i4012_18_r0s2;
-  reg  [9:0]   add_i4012_18_r0s3;
+  reg  [9:0]   add_i4027_18_r0s2;
+  reg  [9:0]   add_i4027_18_r0s3;
   reg          and_r0s3__105;
   reg          xor_r0s3__31;
   reg          and_r0s3__106;
@@ -28696,50 +28756,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__35;
   reg          and_r0s3__108;
   reg          and_r0s3__109;
-  reg          cmp_i_i49_i_18_r0s4;
-  reg          cmp_i5029_18_r0s2;
-  reg          cmp_i5029_18_r0s3;
-  reg  [3:0]   shl_i5187_18_r0s4;
-  reg          cmp_i_i49_i_1_18_r0s4;
-  reg  [2:0]   shl_i5187_18_r0s4__1;
-  reg          cmp_i_i49_i_2_18_r0s4;
-  reg          cmp_i_i49_i_3_18_r0s4;
-  reg          cmp_i_i49_i_4_18_r0s4;
-  reg          cmp_i_i49_i_5_18_r0s4;
-  reg          cmp_i_i49_i_6_18_r0s4;
-  reg          add_i6962_18_r0s3;
-  reg          add_i6962_18_r0s4;
-  reg          add_i6962_18_r0s3__1;
-  reg          add_i6962_18_r0s4__1;
-  reg          add_i6962_18_r0s3__2;
-  reg          add_i6962_18_r0s4__2;
-  reg          add_i6962_18_r0s3__3;
-  reg          add_i6962_18_r0s4__3;
-  reg          add_i6962_18_r0s3__4;
-  reg          add_i6962_18_r0s4__4;
-  reg          add_i6962_18_r0s3__5;
-  reg          add_i6962_18_r0s4__5;
-  reg          add_i6962_18_r0s3__6;
-  reg          add_i6962_18_r0s4__6;
-  reg          add_i6962_18_r0s3__7;
-  reg          add_i6962_18_r0s4__7;
-  reg          add_i6962_18_r0s3__8;
-  reg          add_i6962_18_r0s4__8;
-  reg  [24:0]  mul_i7108_18_r0s5;
-  reg  [24:0]  mul_i7108_18_r0s6;
-  reg          cmp_i5718_18_r0s4;
-  reg          cmp_i5718_18_r0s5;
-  reg          cmp_i5718_18_r0s6;
-  reg  [9:0]   v622_r0s4;
-  reg  [9:0]   v622_r0s5;
-  reg  [9:0]   v622_r0s6;
-  reg  [20:0]  add_i4654_18_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_18_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_18_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_18_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_18_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_18_r0s7;
-  reg  [15:0]  sroa_speculated8375_18_r0s8;
+  reg          cmp_i_i_i_1_18_r0s4;
+  reg          cmp_i5033_18_r0s2;
+  reg          cmp_i5033_18_r0s3;
+  reg  [3:0]   shl_i5191_18_r0s4;
+  reg          cmp_i_i_i_1_1_18_r0s4;
+  reg  [2:0]   shl_i5191_18_r0s4__1;
+  reg          cmp_i_i_i_1_2_18_r0s4;
+  reg          cmp_i_i_i_1_3_18_r0s4;
+  reg          cmp_i_i_i_1_4_18_r0s4;
+  reg          cmp_i_i_i_1_5_18_r0s4;
+  reg          cmp_i_i_i_1_6_18_r0s4;
+  reg          add_i6913_18_r0s3;
+  reg          add_i6913_18_r0s4;
+  reg          add_i6913_18_r0s3__1;
+  reg          add_i6913_18_r0s4__1;
+  reg          add_i6913_18_r0s3__2;
+  reg          add_i6913_18_r0s4__2;
+  reg          add_i6913_18_r0s3__3;
+  reg          add_i6913_18_r0s4__3;
+  reg          add_i6913_18_r0s3__4;
+  reg          add_i6913_18_r0s4__4;
+  reg          add_i6913_18_r0s3__5;
+  reg          add_i6913_18_r0s4__5;
+  reg          add_i6913_18_r0s3__6;
+  reg          add_i6913_18_r0s4__6;
+  reg          add_i6913_18_r0s3__7;
+  reg          add_i6913_18_r0s4__7;
+  reg          add_i6913_18_r0s3__8;
+  reg          add_i6913_18_r0s4__8;
+  reg  [24:0]  mul_i7006_18_r0s5;
+  reg  [24:0]  mul_i7006_18_r0s6;
+  reg          cmp_i5673_18_r0s4;
+  reg          cmp_i5673_18_r0s5;
+  reg          cmp_i5673_18_r0s6;
+  reg  [9:0]   v678_r0s4;
+  reg  [9:0]   v678_r0s5;
+  reg  [9:0]   v678_r0s6;
+  reg  [20:0]  add_i4657_18_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_18_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_18_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_18_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_18_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_18_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_18_r0s8;
   reg          icmp_r0s2__18;
   reg          xor_r0s1__19;
   reg          xor_r0s2__19;
@@ -28748,8 +28808,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__20;
   reg          and_r0s6__20;
   reg          and_r0s7__20;
-  reg  [9:0]   add_i4012_19_r0s2;
-  reg  [9:0]   add_i4012_19_r0s3;
+  reg  [9:0]   add_i4027_19_r0s2;
+  reg  [9:0]   add_i4027_19_r0s3;
   reg          and_r0s3__111;
   reg          xor_r0s3__32;
   reg          and_r0s3__112;
@@ -28758,50 +28818,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__37;
   reg          and_r0s3__114;
   reg          and_r0s3__115;
-  reg          cmp_i_i49_i_19_r0s4;
-  reg          cmp_i5029_19_r0s2;
-  reg          cmp_i5029_19_r0s3;
-  reg  [3:0]   shl_i5187_19_r0s4;
-  reg          cmp_i_i49_i_1_19_r0s4;
-  reg  [2:0]   shl_i5187_19_r0s4__1;
-  reg          cmp_i_i49_i_2_19_r0s4;
-  reg          cmp_i_i49_i_3_19_r0s4;
-  reg          cmp_i_i49_i_4_19_r0s4;
-  reg          cmp_i_i49_i_5_19_r0s4;
-  reg          cmp_i_i49_i_6_19_r0s4;
-  reg          add_i6962_19_r0s3;
-  reg          add_i6962_19_r0s4;
-  reg          add_i6962_19_r0s3__1;
-  reg          add_i6962_19_r0s4__1;
-  reg          add_i6962_19_r0s3__2;
-  reg          add_i6962_19_r0s4__2;
-  reg          add_i6962_19_r0s3__3;
-  reg          add_i6962_19_r0s4__3;
-  reg          add_i6962_19_r0s3__4;
-  reg          add_i6962_19_r0s4__4;
-  reg          add_i6962_19_r0s3__5;
-  reg          add_i6962_19_r0s4__5;
-  reg          add_i6962_19_r0s3__6;
-  reg          add_i6962_19_r0s4__6;
-  reg          add_i6962_19_r0s3__7;
-  reg          add_i6962_19_r0s4__7;
-  reg          add_i6962_19_r0s3__8;
-  reg          add_i6962_19_r0s4__8;
-  reg  [24:0]  mul_i7108_19_r0s5;
-  reg  [24:0]  mul_i7108_19_r0s6;
-  reg          cmp_i5718_19_r0s4;
-  reg          cmp_i5718_19_r0s5;
-  reg          cmp_i5718_19_r0s6;
-  reg  [9:0]   v646_r0s4;
-  reg  [9:0]   v646_r0s5;
-  reg  [9:0]   v646_r0s6;
-  reg  [20:0]  add_i4654_19_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_19_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_19_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_19_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_19_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_19_r0s7;
-  reg  [15:0]  sroa_speculated8375_19_r0s8;
+  reg          cmp_i_i_i_1_19_r0s4;
+  reg          cmp_i5033_19_r0s2;
+  reg          cmp_i5033_19_r0s3;
+  reg  [3:0]   shl_i5191_19_r0s4;
+  reg          cmp_i_i_i_1_1_19_r0s4;
+  reg  [2:0]   shl_i5191_19_r0s4__1;
+  reg          cmp_i_i_i_1_2_19_r0s4;
+  reg          cmp_i_i_i_1_3_19_r0s4;
+  reg          cmp_i_i_i_1_4_19_r0s4;
+  reg          cmp_i_i_i_1_5_19_r0s4;
+  reg          cmp_i_i_i_1_6_19_r0s4;
+  reg          add_i6913_19_r0s3;
+  reg          add_i6913_19_r0s4;
+  reg          add_i6913_19_r0s3__1;
+  reg          add_i6913_19_r0s4__1;
+  reg          add_i6913_19_r0s3__2;
+  reg          add_i6913_19_r0s4__2;
+  reg          add_i6913_19_r0s3__3;
+  reg          add_i6913_19_r0s4__3;
+  reg          add_i6913_19_r0s3__4;
+  reg          add_i6913_19_r0s4__4;
+  reg          add_i6913_19_r0s3__5;
+  reg          add_i6913_19_r0s4__5;
+  reg          add_i6913_19_r0s3__6;
+  reg          add_i6913_19_r0s4__6;
+  reg          add_i6913_19_r0s3__7;
+  reg          add_i6913_19_r0s4__7;
+  reg          add_i6913_19_r0s3__8;
+  reg          add_i6913_19_r0s4__8;
+  reg  [24:0]  mul_i7006_19_r0s5;
+  reg  [24:0]  mul_i7006_19_r0s6;
+  reg          cmp_i5673_19_r0s4;
+  reg          cmp_i5673_19_r0s5;
+  reg          cmp_i5673_19_r0s6;
+  reg  [9:0]   v705_r0s4;
+  reg  [9:0]   v705_r0s5;
+  reg  [9:0]   v705_r0s6;
+  reg  [20:0]  add_i4657_19_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_19_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_19_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_19_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_19_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_19_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_19_r0s8;
   reg          icmp_r0s2__19;
   reg          xor_r0s1__20;
   reg          xor_r0s2__20;
@@ -28810,8 +28870,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__21;
   reg          and_r0s6__21;
   reg          and_r0s7__21;
-  reg  [9:0]   add_i4012_20_r0s2;
-  reg  [9:0]   add_i4012_20_r0s3;
+  reg  [9:0]   add_i4027_20_r0s2;
+  reg  [9:0]   add_i4027_20_r0s3;
   reg          and_r0s3__117;
   reg          xor_r0s3__33;
   reg          and_r0s3__118;
@@ -28820,50 +28880,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__39;
   reg          and_r0s3__120;
   reg          and_r0s3__121;
-  reg          cmp_i_i49_i_20_r0s4;
-  reg          cmp_i5029_20_r0s2;
-  reg          cmp_i5029_20_r0s3;
-  reg  [3:0]   shl_i5187_20_r0s4;
-  reg          cmp_i_i49_i_1_20_r0s4;
-  reg  [2:0]   shl_i5187_20_r0s4__1;
-  reg          cmp_i_i49_i_2_20_r0s4;
-  reg          cmp_i_i49_i_3_20_r0s4;
-  reg          cmp_i_i49_i_4_20_r0s4;
-  reg          cmp_i_i49_i_5_20_r0s4;
-  reg          cmp_i_i49_i_6_20_r0s4;
-  reg          add_i6962_20_r0s3;
-  reg          add_i6962_20_r0s4;
-  reg          add_i6962_20_r0s3__1;
-  reg          add_i6962_20_r0s4__1;
-  reg          add_i6962_20_r0s3__2;
-  reg          add_i6962_20_r0s4__2;
-  reg          add_i6962_20_r0s3__3;
-  reg          add_i6962_20_r0s4__3;
-  reg          add_i6962_20_r0s3__4;
-  reg          add_i6962_20_r0s4__4;
-  reg          add_i6962_20_r0s3__5;
-  reg          add_i6962_20_r0s4__5;
-  reg          add_i6962_20_r0s3__6;
-  reg          add_i6962_20_r0s4__6;
-  reg          add_i6962_20_r0s3__7;
-  reg          add_i6962_20_r0s4__7;
-  reg          add_i6962_20_r0s3__8;
-  reg          add_i6962_20_r0s4__8;
-  reg  [24:0]  mul_i7108_20_r0s5;
-  reg  [24:0]  mul_i7108_20_r0s6;
-  reg          cmp_i5718_20_r0s4;
-  reg          cmp_i5718_20_r0s5;
-  reg          cmp_i5718_20_r0s6;
-  reg  [9:0]   v670_r0s4;
-  reg  [9:0]   v670_r0s5;
-  reg  [9:0]   v670_r0s6;
-  reg  [20:0]  add_i4654_20_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_20_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_20_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_20_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_20_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_20_r0s7;
-  reg  [15:0]  sroa_speculated8375_20_r0s8;
+  reg          cmp_i_i_i_1_20_r0s4;
+  reg          cmp_i5033_20_r0s2;
+  reg          cmp_i5033_20_r0s3;
+  reg  [3:0]   shl_i5191_20_r0s4;
+  reg          cmp_i_i_i_1_1_20_r0s4;
+  reg  [2:0]   shl_i5191_20_r0s4__1;
+  reg          cmp_i_i_i_1_2_20_r0s4;
+  reg          cmp_i_i_i_1_3_20_r0s4;
+  reg          cmp_i_i_i_1_4_20_r0s4;
+  reg          cmp_i_i_i_1_5_20_r0s4;
+  reg          cmp_i_i_i_1_6_20_r0s4;
+  reg          add_i6913_20_r0s3;
+  reg          add_i6913_20_r0s4;
+  reg          add_i6913_20_r0s3__1;
+  reg          add_i6913_20_r0s4__1;
+  reg          add_i6913_20_r0s3__2;
+  reg          add_i6913_20_r0s4__2;
+  reg          add_i6913_20_r0s3__3;
+  reg          add_i6913_20_r0s4__3;
+  reg          add_i6913_20_r0s3__4;
+  reg          add_i6913_20_r0s4__4;
+  reg          add_i6913_20_r0s3__5;
+  reg          add_i6913_20_r0s4__5;
+  reg          add_i6913_20_r0s3__6;
+  reg          add_i6913_20_r0s4__6;
+  reg          add_i6913_20_r0s3__7;
+  reg          add_i6913_20_r0s4__7;
+  reg          add_i6913_20_r0s3__8;
+  reg          add_i6913_20_r0s4__8;
+  reg  [24:0]  mul_i7006_20_r0s5;
+  reg  [24:0]  mul_i7006_20_r0s6;
+  reg          cmp_i5673_20_r0s4;
+  reg          cmp_i5673_20_r0s5;
+  reg          cmp_i5673_20_r0s6;
+  reg  [9:0]   v732_r0s4;
+  reg  [9:0]   v732_r0s5;
+  reg  [9:0]   v732_r0s6;
+  reg  [20:0]  add_i4657_20_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_20_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_20_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_20_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_20_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_20_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_20_r0s8;
   reg          icmp_r0s2__20;
   reg          xor_r0s1__21;
   reg          xor_r0s2__21;
@@ -28872,8 +28932,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__22;
   reg          and_r0s6__22;
   reg          and_r0s7__22;
-  reg  [9:0]   add_i4012_21_r0s2;
-  reg  [9:0]   add_i4012_21_r0s3;
+  reg  [9:0]   add_i4027_21_r0s2;
+  reg  [9:0]   add_i4027_21_r0s3;
   reg          and_r0s3__123;
   reg          xor_r0s3__34;
   reg          and_r0s3__124;
@@ -28882,50 +28942,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__41;
   reg          and_r0s3__126;
   reg          and_r0s3__127;
-  reg          cmp_i_i49_i_21_r0s4;
-  reg          cmp_i5029_21_r0s2;
-  reg          cmp_i5029_21_r0s3;
-  reg  [3:0]   shl_i5187_21_r0s4;
-  reg          cmp_i_i49_i_1_21_r0s4;
-  reg  [2:0]   shl_i5187_21_r0s4__1;
-  reg          cmp_i_i49_i_2_21_r0s4;
-  reg          cmp_i_i49_i_3_21_r0s4;
-  reg          cmp_i_i49_i_4_21_r0s4;
-  reg          cmp_i_i49_i_5_21_r0s4;
-  reg          cmp_i_i49_i_6_21_r0s4;
-  reg          add_i6962_21_r0s3;
-  reg          add_i6962_21_r0s4;
-  reg          add_i6962_21_r0s3__1;
-  reg          add_i6962_21_r0s4__1;
-  reg          add_i6962_21_r0s3__2;
-  reg          add_i6962_21_r0s4__2;
-  reg          add_i6962_21_r0s3__3;
-  reg          add_i6962_21_r0s4__3;
-  reg          add_i6962_21_r0s3__4;
-  reg          add_i6962_21_r0s4__4;
-  reg          add_i6962_21_r0s3__5;
-  reg          add_i6962_21_r0s4__5;
-  reg          add_i6962_21_r0s3__6;
-  reg          add_i6962_21_r0s4__6;
-  reg          add_i6962_21_r0s3__7;
-  reg          add_i6962_21_r0s4__7;
-  reg          add_i6962_21_r0s3__8;
-  reg          add_i6962_21_r0s4__8;
-  reg  [24:0]  mul_i7108_21_r0s5;
-  reg  [24:0]  mul_i7108_21_r0s6;
-  reg          cmp_i5718_21_r0s4;
-  reg          cmp_i5718_21_r0s5;
-  reg          cmp_i5718_21_r0s6;
-  reg  [9:0]   v694_r0s4;
-  reg  [9:0]   v694_r0s5;
-  reg  [9:0]   v694_r0s6;
-  reg  [20:0]  add_i4654_21_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_21_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_21_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_21_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_21_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_21_r0s7;
-  reg  [15:0]  sroa_speculated8375_21_r0s8;
+  reg          cmp_i_i_i_1_21_r0s4;
+  reg          cmp_i5033_21_r0s2;
+  reg          cmp_i5033_21_r0s3;
+  reg  [3:0]   shl_i5191_21_r0s4;
+  reg          cmp_i_i_i_1_1_21_r0s4;
+  reg  [2:0]   shl_i5191_21_r0s4__1;
+  reg          cmp_i_i_i_1_2_21_r0s4;
+  reg          cmp_i_i_i_1_3_21_r0s4;
+  reg          cmp_i_i_i_1_4_21_r0s4;
+  reg          cmp_i_i_i_1_5_21_r0s4;
+  reg          cmp_i_i_i_1_6_21_r0s4;
+  reg          add_i6913_21_r0s3;
+  reg          add_i6913_21_r0s4;
+  reg          add_i6913_21_r0s3__1;
+  reg          add_i6913_21_r0s4__1;
+  reg          add_i6913_21_r0s3__2;
+  reg          add_i6913_21_r0s4__2;
+  reg          add_i6913_21_r0s3__3;
+  reg          add_i6913_21_r0s4__3;
+  reg          add_i6913_21_r0s3__4;
+  reg          add_i6913_21_r0s4__4;
+  reg          add_i6913_21_r0s3__5;
+  reg          add_i6913_21_r0s4__5;
+  reg          add_i6913_21_r0s3__6;
+  reg          add_i6913_21_r0s4__6;
+  reg          add_i6913_21_r0s3__7;
+  reg          add_i6913_21_r0s4__7;
+  reg          add_i6913_21_r0s3__8;
+  reg          add_i6913_21_r0s4__8;
+  reg  [24:0]  mul_i7006_21_r0s5;
+  reg  [24:0]  mul_i7006_21_r0s6;
+  reg          cmp_i5673_21_r0s4;
+  reg          cmp_i5673_21_r0s5;
+  reg          cmp_i5673_21_r0s6;
+  reg  [9:0]   v759_r0s4;
+  reg  [9:0]   v759_r0s5;
+  reg  [9:0]   v759_r0s6;
+  reg  [20:0]  add_i4657_21_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_21_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_21_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_21_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_21_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_21_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_21_r0s8;
   reg          icmp_r0s2__21;
   reg          xor_r0s1__22;
   reg          xor_r0s2__22;
@@ -28934,8 +28994,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__23;
   reg          and_r0s6__23;
   reg          and_r0s7__23;
-  reg  [9:0]   add_i4012_22_r0s2;
-  reg  [9:0]   add_i4012_22_r0s3;
+  reg  [9:0]   add_i4027_22_r0s2;
+  reg  [9:0]   add_i4027_22_r0s3;
   reg          and_r0s3__129;
   reg          xor_r0s3__35;
   reg          and_r0s3__130;
@@ -28944,50 +29004,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__43;
   reg          and_r0s3__132;
   reg          and_r0s3__133;
-  reg          cmp_i_i49_i_22_r0s4;
-  reg          cmp_i5029_22_r0s2;
-  reg          cmp_i5029_22_r0s3;
-  reg  [3:0]   shl_i5187_22_r0s4;
-  reg          cmp_i_i49_i_1_22_r0s4;
-  reg  [2:0]   shl_i5187_22_r0s4__1;
-  reg          cmp_i_i49_i_2_22_r0s4;
-  reg          cmp_i_i49_i_3_22_r0s4;
-  reg          cmp_i_i49_i_4_22_r0s4;
-  reg          cmp_i_i49_i_5_22_r0s4;
-  reg          cmp_i_i49_i_6_22_r0s4;
-  reg          add_i6962_22_r0s3;
-  reg          add_i6962_22_r0s4;
-  reg          add_i6962_22_r0s3__1;
-  reg          add_i6962_22_r0s4__1;
-  reg          add_i6962_22_r0s3__2;
-  reg          add_i6962_22_r0s4__2;
-  reg          add_i6962_22_r0s3__3;
-  reg          add_i6962_22_r0s4__3;
-  reg          add_i6962_22_r0s3__4;
-  reg          add_i6962_22_r0s4__4;
-  reg          add_i6962_22_r0s3__5;
-  reg          add_i6962_22_r0s4__5;
-  reg          add_i6962_22_r0s3__6;
-  reg          add_i6962_22_r0s4__6;
-  reg          add_i6962_22_r0s3__7;
-  reg          add_i6962_22_r0s4__7;
-  reg          add_i6962_22_r0s3__8;
-  reg          add_i6962_22_r0s4__8;
-  reg  [24:0]  mul_i7108_22_r0s5;
-  reg  [24:0]  mul_i7108_22_r0s6;
-  reg          cmp_i5718_22_r0s4;
-  reg          cmp_i5718_22_r0s5;
-  reg          cmp_i5718_22_r0s6;
-  reg  [9:0]   v718_r0s4;
-  reg  [9:0]   v718_r0s5;
-  reg  [9:0]   v718_r0s6;
-  reg  [20:0]  add_i4654_22_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_22_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_22_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_22_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_22_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_22_r0s7;
-  reg  [15:0]  sroa_speculated8375_22_r0s8;
+  reg          cmp_i_i_i_1_22_r0s4;
+  reg          cmp_i5033_22_r0s2;
+  reg          cmp_i5033_22_r0s3;
+  reg  [3:0]   shl_i5191_22_r0s4;
+  reg          cmp_i_i_i_1_1_22_r0s4;
+  reg  [2:0]   shl_i5191_22_r0s4__1;
+  reg          cmp_i_i_i_1_2_22_r0s4;
+  reg          cmp_i_i_i_1_3_22_r0s4;
+  reg          cmp_i_i_i_1_4_22_r0s4;
+  reg          cmp_i_i_i_1_5_22_r0s4;
+  reg          cmp_i_i_i_1_6_22_r0s4;
+  reg          add_i6913_22_r0s3;
+  reg          add_i6913_22_r0s4;
+  reg          add_i6913_22_r0s3__1;
+  reg          add_i6913_22_r0s4__1;
+  reg          add_i6913_22_r0s3__2;
+  reg          add_i6913_22_r0s4__2;
+  reg          add_i6913_22_r0s3__3;
+  reg          add_i6913_22_r0s4__3;
+  reg          add_i6913_22_r0s3__4;
+  reg          add_i6913_22_r0s4__4;
+  reg          add_i6913_22_r0s3__5;
+  reg          add_i6913_22_r0s4__5;
+  reg          add_i6913_22_r0s3__6;
+  reg          add_i6913_22_r0s4__6;
+  reg          add_i6913_22_r0s3__7;
+  reg          add_i6913_22_r0s4__7;
+  reg          add_i6913_22_r0s3__8;
+  reg          add_i6913_22_r0s4__8;
+  reg  [24:0]  mul_i7006_22_r0s5;
+  reg  [24:0]  mul_i7006_22_r0s6;
+  reg          cmp_i5673_22_r0s4;
+  reg          cmp_i5673_22_r0s5;
+  reg          cmp_i5673_22_r0s6;
+  reg  [9:0]   v786_r0s4;
+  reg  [9:0]   v786_r0s5;
+  reg  [9:0]   v786_r0s6;
+  reg  [20:0]  add_i4657_22_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_22_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_22_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_22_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_22_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_22_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_22_r0s8;
   reg          icmp_r0s2__22;
   reg          xor_r0s1__23;
   reg          xor_r0s2__23;
@@ -28996,8 +29056,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__24;
   reg          and_r0s6__24;
   reg          and_r0s7__24;
-  reg  [9:0]   add_i4012_23_r0s2;
-  reg  [9:0]   add_i4012_23_r0s3;
+  reg  [9:0]   add_i4027_23_r0s2;
+  reg  [9:0]   add_i4027_23_r0s3;
   reg          and_r0s3__135;
   reg          xor_r0s3__36;
   reg          and_r0s3__136;
@@ -29006,50 +29066,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__45;
   reg          and_r0s3__138;
   reg          and_r0s3__139;
-  reg          cmp_i_i49_i_23_r0s4;
-  reg          cmp_i5029_23_r0s2;
-  reg          cmp_i5029_23_r0s3;
-  reg  [3:0]   shl_i5187_23_r0s4;
-  reg          cmp_i_i49_i_1_23_r0s4;
-  reg  [2:0]   shl_i5187_23_r0s4__1;
-  reg          cmp_i_i49_i_2_23_r0s4;
-  reg          cmp_i_i49_i_3_23_r0s4;
-  reg          cmp_i_i49_i_4_23_r0s4;
-  reg          cmp_i_i49_i_5_23_r0s4;
-  reg          cmp_i_i49_i_6_23_r0s4;
-  reg          add_i6962_23_r0s3;
-  reg          add_i6962_23_r0s4;
-  reg          add_i6962_23_r0s3__1;
-  reg          add_i6962_23_r0s4__1;
-  reg          add_i6962_23_r0s3__2;
-  reg          add_i6962_23_r0s4__2;
-  reg          add_i6962_23_r0s3__3;
-  reg          add_i6962_23_r0s4__3;
-  reg          add_i6962_23_r0s3__4;
-  reg          add_i6962_23_r0s4__4;
-  reg          add_i6962_23_r0s3__5;
-  reg          add_i6962_23_r0s4__5;
-  reg          add_i6962_23_r0s3__6;
-  reg          add_i6962_23_r0s4__6;
-  reg          add_i6962_23_r0s3__7;
-  reg          add_i6962_23_r0s4__7;
-  reg          add_i6962_23_r0s3__8;
-  reg          add_i6962_23_r0s4__8;
-  reg  [24:0]  mul_i7108_23_r0s5;
-  reg  [24:0]  mul_i7108_23_r0s6;
-  reg          cmp_i5718_23_r0s4;
-  reg          cmp_i5718_23_r0s5;
-  reg          cmp_i5718_23_r0s6;
-  reg  [9:0]   v742_r0s4;
-  reg  [9:0]   v742_r0s5;
-  reg  [9:0]   v742_r0s6;
-  reg  [20:0]  add_i4654_23_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_23_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_23_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_23_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_23_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_23_r0s7;
-  reg  [15:0]  sroa_speculated8375_23_r0s8;
+  reg          cmp_i_i_i_1_23_r0s4;
+  reg          cmp_i5033_23_r0s2;
+  reg          cmp_i5033_23_r0s3;
+  reg  [3:0]   shl_i5191_23_r0s4;
+  reg          cmp_i_i_i_1_1_23_r0s4;
+  reg  [2:0]   shl_i5191_23_r0s4__1;
+  reg          cmp_i_i_i_1_2_23_r0s4;
+  reg          cmp_i_i_i_1_3_23_r0s4;
+  reg          cmp_i_i_i_1_4_23_r0s4;
+  reg          cmp_i_i_i_1_5_23_r0s4;
+  reg          cmp_i_i_i_1_6_23_r0s4;
+  reg          add_i6913_23_r0s3;
+  reg          add_i6913_23_r0s4;
+  reg          add_i6913_23_r0s3__1;
+  reg          add_i6913_23_r0s4__1;
+  reg          add_i6913_23_r0s3__2;
+  reg          add_i6913_23_r0s4__2;
+  reg          add_i6913_23_r0s3__3;
+  reg          add_i6913_23_r0s4__3;
+  reg          add_i6913_23_r0s3__4;
+  reg          add_i6913_23_r0s4__4;
+  reg          add_i6913_23_r0s3__5;
+  reg          add_i6913_23_r0s4__5;
+  reg          add_i6913_23_r0s3__6;
+  reg          add_i6913_23_r0s4__6;
+  reg          add_i6913_23_r0s3__7;
+  reg          add_i6913_23_r0s4__7;
+  reg          add_i6913_23_r0s3__8;
+  reg          add_i6913_23_r0s4__8;
+  reg  [24:0]  mul_i7006_23_r0s5;
+  reg  [24:0]  mul_i7006_23_r0s6;
+  reg          cmp_i5673_23_r0s4;
+  reg          cmp_i5673_23_r0s5;
+  reg          cmp_i5673_23_r0s6;
+  reg  [9:0]   v813_r0s4;
+  reg  [9:0]   v813_r0s5;
+  reg  [9:0]   v813_r0s6;
+  reg  [20:0]  add_i4657_23_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_23_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_23_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_23_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_23_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_23_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_23_r0s8;
   reg          icmp_r0s2__23;
   reg          xor_r0s1__24;
   reg          xor_r0s2__24;
@@ -29058,8 +29118,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__25;
   reg          and_r0s6__25;
   reg          and_r0s7__25;
-  reg  [9:0]   add_i4012_24_r0s2;
-  reg  [9:0]   add_i4012_24_r0s3;
+  reg  [9:0]   add_i4027_24_r0s2;
+  reg  [9:0]   add_i4027_24_r0s3;
   reg          and_r0s3__141;
   reg          xor_r0s3__37;
   reg          and_r0s3__142;
@@ -29068,50 +29128,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__47;
   reg          and_r0s3__144;
   reg          and_r0s3__145;
-  reg          cmp_i_i49_i_24_r0s4;
-  reg          cmp_i5029_24_r0s2;
-  reg          cmp_i5029_24_r0s3;
-  reg  [3:0]   shl_i5187_24_r0s4;
-  reg          cmp_i_i49_i_1_24_r0s4;
-  reg  [2:0]   shl_i5187_24_r0s4__1;
-  reg          cmp_i_i49_i_2_24_r0s4;
-  reg          cmp_i_i49_i_3_24_r0s4;
-  reg          cmp_i_i49_i_4_24_r0s4;
-  reg          cmp_i_i49_i_5_24_r0s4;
-  reg          cmp_i_i49_i_6_24_r0s4;
-  reg          add_i6962_24_r0s3;
-  reg          add_i6962_24_r0s4;
-  reg          add_i6962_24_r0s3__1;
-  reg          add_i6962_24_r0s4__1;
-  reg          add_i6962_24_r0s3__2;
-  reg          add_i6962_24_r0s4__2;
-  reg          add_i6962_24_r0s3__3;
-  reg          add_i6962_24_r0s4__3;
-  reg          add_i6962_24_r0s3__4;
-  reg          add_i6962_24_r0s4__4;
-  reg          add_i6962_24_r0s3__5;
-  reg          add_i6962_24_r0s4__5;
-  reg          add_i6962_24_r0s3__6;
-  reg          add_i6962_24_r0s4__6;
-  reg          add_i6962_24_r0s3__7;
-  reg          add_i6962_24_r0s4__7;
-  reg          add_i6962_24_r0s3__8;
-  reg          add_i6962_24_r0s4__8;
-  reg  [24:0]  mul_i7108_24_r0s5;
-  reg  [24:0]  mul_i7108_24_r0s6;
-  reg          cmp_i5718_24_r0s4;
-  reg          cmp_i5718_24_r0s5;
-  reg          cmp_i5718_24_r0s6;
-  reg  [9:0]   v766_r0s4;
-  reg  [9:0]   v766_r0s5;
-  reg  [9:0]   v766_r0s6;
-  reg  [20:0]  add_i4654_24_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_24_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_24_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_24_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_24_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_24_r0s7;
-  reg  [15:0]  sroa_speculated8375_24_r0s8;
+  reg          cmp_i_i_i_1_24_r0s4;
+  reg          cmp_i5033_24_r0s2;
+  reg          cmp_i5033_24_r0s3;
+  reg  [3:0]   shl_i5191_24_r0s4;
+  reg          cmp_i_i_i_1_1_24_r0s4;
+  reg  [2:0]   shl_i5191_24_r0s4__1;
+  reg          cmp_i_i_i_1_2_24_r0s4;
+  reg          cmp_i_i_i_1_3_24_r0s4;
+  reg          cmp_i_i_i_1_4_24_r0s4;
+  reg          cmp_i_i_i_1_5_24_r0s4;
+  reg          cmp_i_i_i_1_6_24_r0s4;
+  reg          add_i6913_24_r0s3;
+  reg          add_i6913_24_r0s4;
+  reg          add_i6913_24_r0s3__1;
+  reg          add_i6913_24_r0s4__1;
+  reg          add_i6913_24_r0s3__2;
+  reg          add_i6913_24_r0s4__2;
+  reg          add_i6913_24_r0s3__3;
+  reg          add_i6913_24_r0s4__3;
+  reg          add_i6913_24_r0s3__4;
+  reg          add_i6913_24_r0s4__4;
+  reg          add_i6913_24_r0s3__5;
+  reg          add_i6913_24_r0s4__5;
+  reg          add_i6913_24_r0s3__6;
+  reg          add_i6913_24_r0s4__6;
+  reg          add_i6913_24_r0s3__7;
+  reg          add_i6913_24_r0s4__7;
+  reg          add_i6913_24_r0s3__8;
+  reg          add_i6913_24_r0s4__8;
+  reg  [24:0]  mul_i7006_24_r0s5;
+  reg  [24:0]  mul_i7006_24_r0s6;
+  reg          cmp_i5673_24_r0s4;
+  reg          cmp_i5673_24_r0s5;
+  reg          cmp_i5673_24_r0s6;
+  reg  [9:0]   v840_r0s4;
+  reg  [9:0]   v840_r0s5;
+  reg  [9:0]   v840_r0s6;
+  reg  [20:0]  add_i4657_24_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_24_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_24_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_24_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_24_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_24_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_24_r0s8;
   reg          icmp_r0s2__24;
   reg          xor_r0s1__25;
   reg          xor_r0s2__25;
@@ -29120,8 +29180,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__26;
   reg          and_r0s6__26;
   reg          and_r0s7__26;
-  reg  [9:0]   add_i4012_25_r0s2;
-  reg  [9:0]   add_i4012_25_r0s3;
+  reg  [9:0]   add_i4027_25_r0s2;
+  reg  [9:0]   add_i4027_25_r0s3;
   reg          and_r0s3__147;
   reg          xor_r0s3__38;
   reg          and_r0s3__148;
@@ -29130,50 +29190,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__49;
   reg          and_r0s3__150;
   reg          and_r0s3__151;
-  reg          cmp_i_i49_i_25_r0s4;
-  reg          cmp_i5029_25_r0s2;
-  reg          cmp_i5029_25_r0s3;
-  reg  [3:0]   shl_i5187_25_r0s4;
-  reg          cmp_i_i49_i_1_25_r0s4;
-  reg  [2:0]   shl_i5187_25_r0s4__1;
-  reg          cmp_i_i49_i_2_25_r0s4;
-  reg          cmp_i_i49_i_3_25_r0s4;
-  reg          cmp_i_i49_i_4_25_r0s4;
-  reg          cmp_i_i49_i_5_25_r0s4;
-  reg          cmp_i_i49_i_6_25_r0s4;
-  reg          add_i6962_25_r0s3;
-  reg          add_i6962_25_r0s4;
-  reg          add_i6962_25_r0s3__1;
-  reg          add_i6962_25_r0s4__1;
-  reg          add_i6962_25_r0s3__2;
-  reg          add_i6962_25_r0s4__2;
-  reg          add_i6962_25_r0s3__3;
-  reg          add_i6962_25_r0s4__3;
-  reg          add_i6962_25_r0s3__4;
-  reg          add_i6962_25_r0s4__4;
-  reg          add_i6962_25_r0s3__5;
-  reg          add_i6962_25_r0s4__5;
-  reg          add_i6962_25_r0s3__6;
-  reg          add_i6962_25_r0s4__6;
-  reg          add_i6962_25_r0s3__7;
-  reg          add_i6962_25_r0s4__7;
-  reg          add_i6962_25_r0s3__8;
-  reg          add_i6962_25_r0s4__8;
-  reg  [24:0]  mul_i7108_25_r0s5;
-  reg  [24:0]  mul_i7108_25_r0s6;
-  reg          cmp_i5718_25_r0s4;
-  reg          cmp_i5718_25_r0s5;
-  reg          cmp_i5718_25_r0s6;
-  reg  [9:0]   v790_r0s4;
-  reg  [9:0]   v790_r0s5;
-  reg  [9:0]   v790_r0s6;
-  reg  [20:0]  add_i4654_25_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_25_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_25_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_25_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_25_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_25_r0s7;
-  reg  [15:0]  sroa_speculated8375_25_r0s8;
+  reg          cmp_i_i_i_1_25_r0s4;
+  reg          cmp_i5033_25_r0s2;
+  reg          cmp_i5033_25_r0s3;
+  reg  [3:0]   shl_i5191_25_r0s4;
+  reg          cmp_i_i_i_1_1_25_r0s4;
+  reg  [2:0]   shl_i5191_25_r0s4__1;
+  reg          cmp_i_i_i_1_2_25_r0s4;
+  reg          cmp_i_i_i_1_3_25_r0s4;
+  reg          cmp_i_i_i_1_4_25_r0s4;
+  reg          cmp_i_i_i_1_5_25_r0s4;
+  reg          cmp_i_i_i_1_6_25_r0s4;
+  reg          add_i6913_25_r0s3;
+  reg          add_i6913_25_r0s4;
+  reg          add_i6913_25_r0s3__1;
+  reg          add_i6913_25_r0s4__1;
+  reg          add_i6913_25_r0s3__2;
+  reg          add_i6913_25_r0s4__2;
+  reg          add_i6913_25_r0s3__3;
+  reg          add_i6913_25_r0s4__3;
+  reg          add_i6913_25_r0s3__4;
+  reg          add_i6913_25_r0s4__4;
+  reg          add_i6913_25_r0s3__5;
+  reg          add_i6913_25_r0s4__5;
+  reg          add_i6913_25_r0s3__6;
+  reg          add_i6913_25_r0s4__6;
+  reg          add_i6913_25_r0s3__7;
+  reg          add_i6913_25_r0s4__7;
+  reg          add_i6913_25_r0s3__8;
+  reg          add_i6913_25_r0s4__8;
+  reg  [24:0]  mul_i7006_25_r0s5;
+  reg  [24:0]  mul_i7006_25_r0s6;
+  reg          cmp_i5673_25_r0s4;
+  reg          cmp_i5673_25_r0s5;
+  reg          cmp_i5673_25_r0s6;
+  reg  [9:0]   v867_r0s4;
+  reg  [9:0]   v867_r0s5;
+  reg  [9:0]   v867_r0s6;
+  reg  [20:0]  add_i4657_25_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_25_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_25_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_25_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_25_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_25_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_25_r0s8;
   reg          icmp_r0s2__25;
   reg          xor_r0s1__26;
   reg          xor_r0s2__26;
@@ -29182,8 +29242,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__27;
   reg          and_r0s6__27;
   reg          and_r0s7__27;
-  reg  [9:0]   add_i4012_26_r0s2;
-  reg  [9:0]   add_i4012_26_r0s3;
+  reg  [9:0]   add_i4027_26_r0s2;
+  reg  [9:0]   add_i4027_26_r0s3;
   reg          and_r0s3__153;
   reg          xor_r0s3__39;
   reg          and_r0s3__154;
@@ -29192,50 +29252,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__51;
   reg          and_r0s3__156;
   reg          and_r0s3__157;
-  reg          cmp_i_i49_i_26_r0s4;
-  reg          cmp_i5029_26_r0s2;
-  reg          cmp_i5029_26_r0s3;
-  reg  [3:0]   shl_i5187_26_r0s4;
-  reg          cmp_i_i49_i_1_26_r0s4;
-  reg  [2:0]   shl_i5187_26_r0s4__1;
-  reg          cmp_i_i49_i_2_26_r0s4;
-  reg          cmp_i_i49_i_3_26_r0s4;
-  reg          cmp_i_i49_i_4_26_r0s4;
-  reg          cmp_i_i49_i_5_26_r0s4;
-  reg          cmp_i_i49_i_6_26_r0s4;
-  reg          add_i6962_26_r0s3;
-  reg          add_i6962_26_r0s4;
-  reg          add_i6962_26_r0s3__1;
-  reg          add_i6962_26_r0s4__1;
-  reg          add_i6962_26_r0s3__2;
-  reg          add_i6962_26_r0s4__2;
-  reg          add_i6962_26_r0s3__3;
-  reg          add_i6962_26_r0s4__3;
-  reg          add_i6962_26_r0s3__4;
-  reg          add_i6962_26_r0s4__4;
-  reg          add_i6962_26_r0s3__5;
-  reg          add_i6962_26_r0s4__5;
-  reg          add_i6962_26_r0s3__6;
-  reg          add_i6962_26_r0s4__6;
-  reg          add_i6962_26_r0s3__7;
-  reg          add_i6962_26_r0s4__7;
-  reg          add_i6962_26_r0s3__8;
-  reg          add_i6962_26_r0s4__8;
-  reg  [24:0]  mul_i7108_26_r0s5;
-  reg  [24:0]  mul_i7108_26_r0s6;
-  reg          cmp_i5718_26_r0s4;
-  reg          cmp_i5718_26_r0s5;
-  reg          cmp_i5718_26_r0s6;
-  reg  [9:0]   v814_r0s4;
-  reg  [9:0]   v814_r0s5;
-  reg  [9:0]   v814_r0s6;
-  reg  [20:0]  add_i4654_26_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_26_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_26_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_26_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_26_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_26_r0s7;
-  reg  [15:0]  sroa_speculated8375_26_r0s8;
+  reg          cmp_i_i_i_1_26_r0s4;
+  reg          cmp_i5033_26_r0s2;
+  reg          cmp_i5033_26_r0s3;
+  reg  [3:0]   shl_i5191_26_r0s4;
+  reg          cmp_i_i_i_1_1_26_r0s4;
+  reg  [2:0]   shl_i5191_26_r0s4__1;
+  reg          cmp_i_i_i_1_2_26_r0s4;
+  reg          cmp_i_i_i_1_3_26_r0s4;
+  reg          cmp_i_i_i_1_4_26_r0s4;
+  reg          cmp_i_i_i_1_5_26_r0s4;
+  reg          cmp_i_i_i_1_6_26_r0s4;
+  reg          add_i6913_26_r0s3;
+  reg          add_i6913_26_r0s4;
+  reg          add_i6913_26_r0s3__1;
+  reg          add_i6913_26_r0s4__1;
+  reg          add_i6913_26_r0s3__2;
+  reg          add_i6913_26_r0s4__2;
+  reg          add_i6913_26_r0s3__3;
+  reg          add_i6913_26_r0s4__3;
+  reg          add_i6913_26_r0s3__4;
+  reg          add_i6913_26_r0s4__4;
+  reg          add_i6913_26_r0s3__5;
+  reg          add_i6913_26_r0s4__5;
+  reg          add_i6913_26_r0s3__6;
+  reg          add_i6913_26_r0s4__6;
+  reg          add_i6913_26_r0s3__7;
+  reg          add_i6913_26_r0s4__7;
+  reg          add_i6913_26_r0s3__8;
+  reg          add_i6913_26_r0s4__8;
+  reg  [24:0]  mul_i7006_26_r0s5;
+  reg  [24:0]  mul_i7006_26_r0s6;
+  reg          cmp_i5673_26_r0s4;
+  reg          cmp_i5673_26_r0s5;
+  reg          cmp_i5673_26_r0s6;
+  reg  [9:0]   v894_r0s4;
+  reg  [9:0]   v894_r0s5;
+  reg  [9:0]   v894_r0s6;
+  reg  [20:0]  add_i4657_26_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_26_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_26_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_26_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_26_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_26_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_26_r0s8;
   reg          icmp_r0s2__26;
   reg          xor_r0s1__27;
   reg          xor_r0s2__27;
@@ -29244,8 +29304,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__28;
   reg          and_r0s6__28;
   reg          and_r0s7__28;
-  reg  [9:0]   add_i4012_27_r0s2;
-  reg  [9:0]   add_i4012_27_r0s3;
+  reg  [9:0]   add_i4027_27_r0s2;
+  reg  [9:0]   add_i4027_27_r0s3;
   reg          and_r0s3__159;
   reg          xor_r0s3__40;
   reg          and_r0s3__160;
@@ -29254,50 +29314,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__53;
   reg          and_r0s3__162;
   reg          and_r0s3__163;
-  reg          cmp_i_i49_i_27_r0s4;
-  reg          cmp_i5029_27_r0s2;
-  reg          cmp_i5029_27_r0s3;
-  reg  [3:0]   shl_i5187_27_r0s4;
-  reg          cmp_i_i49_i_1_27_r0s4;
-  reg  [2:0]   shl_i5187_27_r0s4__1;
-  reg          cmp_i_i49_i_2_27_r0s4;
-  reg          cmp_i_i49_i_3_27_r0s4;
-  reg          cmp_i_i49_i_4_27_r0s4;
-  reg          cmp_i_i49_i_5_27_r0s4;
-  reg          cmp_i_i49_i_6_27_r0s4;
-  reg          add_i6962_27_r0s3;
-  reg          add_i6962_27_r0s4;
-  reg          add_i6962_27_r0s3__1;
-  reg          add_i6962_27_r0s4__1;
-  reg          add_i6962_27_r0s3__2;
-  reg          add_i6962_27_r0s4__2;
-  reg          add_i6962_27_r0s3__3;
-  reg          add_i6962_27_r0s4__3;
-  reg          add_i6962_27_r0s3__4;
-  reg          add_i6962_27_r0s4__4;
-  reg          add_i6962_27_r0s3__5;
-  reg          add_i6962_27_r0s4__5;
-  reg          add_i6962_27_r0s3__6;
-  reg          add_i6962_27_r0s4__6;
-  reg          add_i6962_27_r0s3__7;
-  reg          add_i6962_27_r0s4__7;
-  reg          add_i6962_27_r0s3__8;
-  reg          add_i6962_27_r0s4__8;
-  reg  [24:0]  mul_i7108_27_r0s5;
-  reg  [24:0]  mul_i7108_27_r0s6;
-  reg          cmp_i5718_27_r0s4;
-  reg          cmp_i5718_27_r0s5;
-  reg          cmp_i5718_27_r0s6;
-  reg  [9:0]   v838_r0s4;
-  reg  [9:0]   v838_r0s5;
-  reg  [9:0]   v838_r0s6;
-  reg  [20:0]  add_i4654_27_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_27_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_27_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_27_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_27_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_27_r0s7;
-  reg  [15:0]  sroa_speculated8375_27_r0s8;
+  reg          cmp_i_i_i_1_27_r0s4;
+  reg          cmp_i5033_27_r0s2;
+  reg          cmp_i5033_27_r0s3;
+  reg  [3:0]   shl_i5191_27_r0s4;
+  reg          cmp_i_i_i_1_1_27_r0s4;
+  reg  [2:0]   shl_i5191_27_r0s4__1;
+  reg          cmp_i_i_i_1_2_27_r0s4;
+  reg          cmp_i_i_i_1_3_27_r0s4;
+  reg          cmp_i_i_i_1_4_27_r0s4;
+  reg          cmp_i_i_i_1_5_27_r0s4;
+  reg          cmp_i_i_i_1_6_27_r0s4;
+  reg          add_i6913_27_r0s3;
+  reg          add_i6913_27_r0s4;
+  reg          add_i6913_27_r0s3__1;
+  reg          add_i6913_27_r0s4__1;
+  reg          add_i6913_27_r0s3__2;
+  reg          add_i6913_27_r0s4__2;
+  reg          add_i6913_27_r0s3__3;
+  reg          add_i6913_27_r0s4__3;
+  reg          add_i6913_27_r0s3__4;
+  reg          add_i6913_27_r0s4__4;
+  reg          add_i6913_27_r0s3__5;
+  reg          add_i6913_27_r0s4__5;
+  reg          add_i6913_27_r0s3__6;
+  reg          add_i6913_27_r0s4__6;
+  reg          add_i6913_27_r0s3__7;
+  reg          add_i6913_27_r0s4__7;
+  reg          add_i6913_27_r0s3__8;
+  reg          add_i6913_27_r0s4__8;
+  reg  [24:0]  mul_i7006_27_r0s5;
+  reg  [24:0]  mul_i7006_27_r0s6;
+  reg          cmp_i5673_27_r0s4;
+  reg          cmp_i5673_27_r0s5;
+  reg          cmp_i5673_27_r0s6;
+  reg  [9:0]   v921_r0s4;
+  reg  [9:0]   v921_r0s5;
+  reg  [9:0]   v921_r0s6;
+  reg  [20:0]  add_i4657_27_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_27_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_27_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_27_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_27_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_27_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_27_r0s8;
   reg          icmp_r0s2__27;
   reg          xor_r0s1__28;
   reg          xor_r0s2__28;
@@ -29306,8 +29366,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__29;
   reg          and_r0s6__29;
   reg          and_r0s7__29;
-  reg  [9:0]   add_i4012_28_r0s2;
-  reg  [9:0]   add_i4012_28_r0s3;
+  reg  [9:0]   add_i4027_28_r0s2;
+  reg  [9:0]   add_i4027_28_r0s3;
   reg          and_r0s3__165;
   reg          xor_r0s3__41;
   reg          and_r0s3__166;
@@ -29316,50 +29376,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__55;
   reg          and_r0s3__168;
   reg          and_r0s3__169;
-  reg          cmp_i_i49_i_28_r0s4;
-  reg          cmp_i5029_28_r0s2;
-  reg          cmp_i5029_28_r0s3;
-  reg  [3:0]   shl_i5187_28_r0s4;
-  reg          cmp_i_i49_i_1_28_r0s4;
-  reg  [2:0]   shl_i5187_28_r0s4__1;
-  reg          cmp_i_i49_i_2_28_r0s4;
-  reg          cmp_i_i49_i_3_28_r0s4;
-  reg          cmp_i_i49_i_4_28_r0s4;
-  reg          cmp_i_i49_i_5_28_r0s4;
-  reg          cmp_i_i49_i_6_28_r0s4;
-  reg          add_i6962_28_r0s3;
-  reg          add_i6962_28_r0s4;
-  reg          add_i6962_28_r0s3__1;
-  reg          add_i6962_28_r0s4__1;
-  reg          add_i6962_28_r0s3__2;
-  reg          add_i6962_28_r0s4__2;
-  reg          add_i6962_28_r0s3__3;
-  reg          add_i6962_28_r0s4__3;
-  reg          add_i6962_28_r0s3__4;
-  reg          add_i6962_28_r0s4__4;
-  reg          add_i6962_28_r0s3__5;
-  reg          add_i6962_28_r0s4__5;
-  reg          add_i6962_28_r0s3__6;
-  reg          add_i6962_28_r0s4__6;
-  reg          add_i6962_28_r0s3__7;
-  reg          add_i6962_28_r0s4__7;
-  reg          add_i6962_28_r0s3__8;
-  reg          add_i6962_28_r0s4__8;
-  reg  [24:0]  mul_i7108_28_r0s5;
-  reg  [24:0]  mul_i7108_28_r0s6;
-  reg          cmp_i5718_28_r0s4;
-  reg          cmp_i5718_28_r0s5;
-  reg          cmp_i5718_28_r0s6;
-  reg  [9:0]   v862_r0s4;
-  reg  [9:0]   v862_r0s5;
-  reg  [9:0]   v862_r0s6;
-  reg  [20:0]  add_i4654_28_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_28_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_28_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_28_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_28_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_28_r0s7;
-  reg  [15:0]  sroa_speculated8375_28_r0s8;
+  reg          cmp_i_i_i_1_28_r0s4;
+  reg          cmp_i5033_28_r0s2;
+  reg          cmp_i5033_28_r0s3;
+  reg  [3:0]   shl_i5191_28_r0s4;
+  reg          cmp_i_i_i_1_1_28_r0s4;
+  reg  [2:0]   shl_i5191_28_r0s4__1;
+  reg          cmp_i_i_i_1_2_28_r0s4;
+  reg          cmp_i_i_i_1_3_28_r0s4;
+  reg          cmp_i_i_i_1_4_28_r0s4;
+  reg          cmp_i_i_i_1_5_28_r0s4;
+  reg          cmp_i_i_i_1_6_28_r0s4;
+  reg          add_i6913_28_r0s3;
+  reg          add_i6913_28_r0s4;
+  reg          add_i6913_28_r0s3__1;
+  reg          add_i6913_28_r0s4__1;
+  reg          add_i6913_28_r0s3__2;
+  reg          add_i6913_28_r0s4__2;
+  reg          add_i6913_28_r0s3__3;
+  reg          add_i6913_28_r0s4__3;
+  reg          add_i6913_28_r0s3__4;
+  reg          add_i6913_28_r0s4__4;
+  reg          add_i6913_28_r0s3__5;
+  reg          add_i6913_28_r0s4__5;
+  reg          add_i6913_28_r0s3__6;
+  reg          add_i6913_28_r0s4__6;
+  reg          add_i6913_28_r0s3__7;
+  reg          add_i6913_28_r0s4__7;
+  reg          add_i6913_28_r0s3__8;
+  reg          add_i6913_28_r0s4__8;
+  reg  [24:0]  mul_i7006_28_r0s5;
+  reg  [24:0]  mul_i7006_28_r0s6;
+  reg          cmp_i5673_28_r0s4;
+  reg          cmp_i5673_28_r0s5;
+  reg          cmp_i5673_28_r0s6;
+  reg  [9:0]   v948_r0s4;
+  reg  [9:0]   v948_r0s5;
+  reg  [9:0]   v948_r0s6;
+  reg  [20:0]  add_i4657_28_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_28_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_28_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_28_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_28_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_28_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_28_r0s8;
   reg          icmp_r0s2__28;
   reg          xor_r0s1__29;
   reg          xor_r0s2__29;
@@ -29368,8 +29428,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__30;
   reg          and_r0s6__30;
   reg          and_r0s7__30;
-  reg  [9:0]   add_i4012_29_r0s2;
-  reg  [9:0]   add_i4012_29_r0s3;
+  reg  [9:0]   add_i4027_29_r0s2;
+  reg  [9:0]   add_i4027_29_r0s3;
   reg          and_r0s3__171;
   reg          xor_r0s3__42;
   reg          and_r0s3__172;
@@ -29378,50 +29438,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__57;
   reg          and_r0s3__174;
   reg          and_r0s3__175;
-  reg          cmp_i_i49_i_29_r0s4;
-  reg          cmp_i5029_29_r0s2;
-  reg          cmp_i5029_29_r0s3;
-  reg  [3:0]   shl_i5187_29_r0s4;
-  reg          cmp_i_i49_i_1_29_r0s4;
-  reg  [2:0]   shl_i5187_29_r0s4__1;
-  reg          cmp_i_i49_i_2_29_r0s4;
-  reg          cmp_i_i49_i_3_29_r0s4;
-  reg          cmp_i_i49_i_4_29_r0s4;
-  reg          cmp_i_i49_i_5_29_r0s4;
-  reg          cmp_i_i49_i_6_29_r0s4;
-  reg          add_i6962_29_r0s3;
-  reg          add_i6962_29_r0s4;
-  reg          add_i6962_29_r0s3__1;
-  reg          add_i6962_29_r0s4__1;
-  reg          add_i6962_29_r0s3__2;
-  reg          add_i6962_29_r0s4__2;
-  reg          add_i6962_29_r0s3__3;
-  reg          add_i6962_29_r0s4__3;
-  reg          add_i6962_29_r0s3__4;
-  reg          add_i6962_29_r0s4__4;
-  reg          add_i6962_29_r0s3__5;
-  reg          add_i6962_29_r0s4__5;
-  reg          add_i6962_29_r0s3__6;
-  reg          add_i6962_29_r0s4__6;
-  reg          add_i6962_29_r0s3__7;
-  reg          add_i6962_29_r0s4__7;
-  reg          add_i6962_29_r0s3__8;
-  reg          add_i6962_29_r0s4__8;
-  reg  [24:0]  mul_i7108_29_r0s5;
-  reg  [24:0]  mul_i7108_29_r0s6;
-  reg          cmp_i5718_29_r0s4;
-  reg          cmp_i5718_29_r0s5;
-  reg          cmp_i5718_29_r0s6;
-  reg  [9:0]   v886_r0s4;
-  reg  [9:0]   v886_r0s5;
-  reg  [9:0]   v886_r0s6;
-  reg  [20:0]  add_i4654_29_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_29_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_29_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_29_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_29_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_29_r0s7;
-  reg  [15:0]  sroa_speculated8375_29_r0s8;
+  reg          cmp_i_i_i_1_29_r0s4;
+  reg          cmp_i5033_29_r0s2;
+  reg          cmp_i5033_29_r0s3;
+  reg  [3:0]   shl_i5191_29_r0s4;
+  reg          cmp_i_i_i_1_1_29_r0s4;
+  reg  [2:0]   shl_i5191_29_r0s4__1;
+  reg          cmp_i_i_i_1_2_29_r0s4;
+  reg          cmp_i_i_i_1_3_29_r0s4;
+  reg          cmp_i_i_i_1_4_29_r0s4;
+  reg          cmp_i_i_i_1_5_29_r0s4;
+  reg          cmp_i_i_i_1_6_29_r0s4;
+  reg          add_i6913_29_r0s3;
+  reg          add_i6913_29_r0s4;
+  reg          add_i6913_29_r0s3__1;
+  reg          add_i6913_29_r0s4__1;
+  reg          add_i6913_29_r0s3__2;
+  reg          add_i6913_29_r0s4__2;
+  reg          add_i6913_29_r0s3__3;
+  reg          add_i6913_29_r0s4__3;
+  reg          add_i6913_29_r0s3__4;
+  reg          add_i6913_29_r0s4__4;
+  reg          add_i6913_29_r0s3__5;
+  reg          add_i6913_29_r0s4__5;
+  reg          add_i6913_29_r0s3__6;
+  reg          add_i6913_29_r0s4__6;
+  reg          add_i6913_29_r0s3__7;
+  reg          add_i6913_29_r0s4__7;
+  reg          add_i6913_29_r0s3__8;
+  reg          add_i6913_29_r0s4__8;
+  reg  [24:0]  mul_i7006_29_r0s5;
+  reg  [24:0]  mul_i7006_29_r0s6;
+  reg          cmp_i5673_29_r0s4;
+  reg          cmp_i5673_29_r0s5;
+  reg          cmp_i5673_29_r0s6;
+  reg  [9:0]   v975_r0s4;
+  reg  [9:0]   v975_r0s5;
+  reg  [9:0]   v975_r0s6;
+  reg  [20:0]  add_i4657_29_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_29_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_29_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_29_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_29_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_29_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_29_r0s8;
   reg          icmp_r0s2__29;
   reg          xor_r0s1__30;
   reg          xor_r0s2__30;
@@ -29430,8 +29490,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__31;
   reg          and_r0s6__31;
   reg          and_r0s7__31;
-  reg  [9:0]   add_i4012_30_r0s2;
-  reg  [9:0]   add_i4012_30_r0s3;
+  reg  [9:0]   add_i4027_30_r0s2;
+  reg  [9:0]   add_i4027_30_r0s3;
   reg          and_r0s3__177;
   reg          xor_r0s3__43;
   reg          and_r0s3__178;
@@ -29440,50 +29500,50 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__59;
   reg          and_r0s3__180;
   reg          and_r0s3__181;
-  reg          cmp_i_i49_i_30_r0s4;
-  reg          cmp_i5029_30_r0s2;
-  reg          cmp_i5029_30_r0s3;
-  reg  [3:0]   shl_i5187_30_r0s4;
-  reg          cmp_i_i49_i_1_30_r0s4;
-  reg  [2:0]   shl_i5187_30_r0s4__1;
-  reg          cmp_i_i49_i_2_30_r0s4;
-  reg          cmp_i_i49_i_3_30_r0s4;
-  reg          cmp_i_i49_i_4_30_r0s4;
-  reg          cmp_i_i49_i_5_30_r0s4;
-  reg          cmp_i_i49_i_6_30_r0s4;
-  reg          add_i6962_30_r0s3;
-  reg          add_i6962_30_r0s4;
-  reg          add_i6962_30_r0s3__1;
-  reg          add_i6962_30_r0s4__1;
-  reg          add_i6962_30_r0s3__2;
-  reg          add_i6962_30_r0s4__2;
-  reg          add_i6962_30_r0s3__3;
-  reg          add_i6962_30_r0s4__3;
-  reg          add_i6962_30_r0s3__4;
-  reg          add_i6962_30_r0s4__4;
-  reg          add_i6962_30_r0s3__5;
-  reg          add_i6962_30_r0s4__5;
-  reg          add_i6962_30_r0s3__6;
-  reg          add_i6962_30_r0s4__6;
-  reg          add_i6962_30_r0s3__7;
-  reg          add_i6962_30_r0s4__7;
-  reg          add_i6962_30_r0s3__8;
-  reg          add_i6962_30_r0s4__8;
-  reg  [24:0]  mul_i7108_30_r0s5;
-  reg  [24:0]  mul_i7108_30_r0s6;
-  reg          cmp_i5718_30_r0s4;
-  reg          cmp_i5718_30_r0s5;
-  reg          cmp_i5718_30_r0s6;
-  reg  [9:0]   v910_r0s4;
-  reg  [9:0]   v910_r0s5;
-  reg  [9:0]   v910_r0s6;
-  reg  [20:0]  add_i4654_30_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_30_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_30_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_30_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_30_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_30_r0s7;
-  reg  [15:0]  sroa_speculated8375_30_r0s8;
+  reg          cmp_i_i_i_1_30_r0s4;
+  reg          cmp_i5033_30_r0s2;
+  reg          cmp_i5033_30_r0s3;
+  reg  [3:0]   shl_i5191_30_r0s4;
+  reg          cmp_i_i_i_1_1_30_r0s4;
+  reg  [2:0]   shl_i5191_30_r0s4__1;
+  reg          cmp_i_i_i_1_2_30_r0s4;
+  reg          cmp_i_i_i_1_3_30_r0s4;
+  reg          cmp_i_i_i_1_4_30_r0s4;
+  reg          cmp_i_i_i_1_5_30_r0s4;
+  reg          cmp_i_i_i_1_6_30_r0s4;
+  reg          add_i6913_30_r0s3;
+  reg          add_i6913_30_r0s4;
+  reg          add_i6913_30_r0s3__1;
+  reg          add_i6913_30_r0s4__1;
+  reg          add_i6913_30_r0s3__2;
+  reg          add_i6913_30_r0s4__2;
+  reg          add_i6913_30_r0s3__3;
+  reg          add_i6913_30_r0s4__3;
+  reg          add_i6913_30_r0s3__4;
+  reg          add_i6913_30_r0s4__4;
+  reg          add_i6913_30_r0s3__5;
+  reg          add_i6913_30_r0s4__5;
+  reg          add_i6913_30_r0s3__6;
+  reg          add_i6913_30_r0s4__6;
+  reg          add_i6913_30_r0s3__7;
+  reg          add_i6913_30_r0s4__7;
+  reg          add_i6913_30_r0s3__8;
+  reg          add_i6913_30_r0s4__8;
+  reg  [24:0]  mul_i7006_30_r0s5;
+  reg  [24:0]  mul_i7006_30_r0s6;
+  reg          cmp_i5673_30_r0s4;
+  reg          cmp_i5673_30_r0s5;
+  reg          cmp_i5673_30_r0s6;
+  reg  [9:0]   v1002_r0s4;
+  reg  [9:0]   v1002_r0s5;
+  reg  [9:0]   v1002_r0s6;
+  reg  [20:0]  add_i4657_30_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_30_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_30_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_30_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_30_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_30_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_30_r0s8;
   reg          icmp_r0s2__30;
   reg          xor_r0s1__31;
   reg          xor_r0s2__31;
@@ -29492,8 +29552,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__32;
   reg          and_r0s6__32;
   reg          and_r0s7__32;
-  reg  [9:0]   add_i4012_31_r0s2;
-  reg  [9:0]   add_i4012_31_r0s3;
+  reg  [9:0]   add_i4027_31_r0s2;
+  reg  [9:0]   add_i4027_31_r0s3;
   reg          and_r0s3__183;
   reg          xor_r0s3__44;
   reg          and_r0s3__184;
@@ -29502,54 +29562,54 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__61;
   reg          and_r0s3__186;
   reg          and_r0s3__187;
-  reg          cmp_i_i49_i_31_r0s4;
-  reg          cmp_i5029_31_r0s2;
-  reg          cmp_i5029_31_r0s3;
-  reg  [3:0]   shl_i5187_31_r0s4;
-  reg          cmp_i_i49_i_1_31_r0s4;
-  reg  [2:0]   shl_i5187_31_r0s4__1;
-  reg          cmp_i_i49_i_2_31_r0s4;
-  reg          cmp_i_i49_i_3_31_r0s4;
-  reg          cmp_i_i49_i_4_31_r0s4;
-  reg          cmp_i_i49_i_5_31_r0s4;
-  reg          cmp_i_i49_i_6_31_r0s4;
-  reg          add_i6962_31_r0s3;
-  reg          add_i6962_31_r0s4;
-  reg          add_i6962_31_r0s3__1;
-  reg          add_i6962_31_r0s4__1;
-  reg          add_i6962_31_r0s3__2;
-  reg          add_i6962_31_r0s4__2;
-  reg          add_i6962_31_r0s3__3;
-  reg          add_i6962_31_r0s4__3;
-  reg          add_i6962_31_r0s3__4;
-  reg          add_i6962_31_r0s4__4;
-  reg          add_i6962_31_r0s3__5;
-  reg          add_i6962_31_r0s4__5;
-  reg          add_i6962_31_r0s3__6;
-  reg          add_i6962_31_r0s4__6;
-  reg          add_i6962_31_r0s3__7;
-  reg          add_i6962_31_r0s4__7;
-  reg          add_i6962_31_r0s3__8;
-  reg          add_i6962_31_r0s4__8;
-  reg  [24:0]  mul_i7108_31_r0s5;
-  reg  [24:0]  mul_i7108_31_r0s6;
-  reg          cmp_i5718_31_r0s4;
-  reg          cmp_i5718_31_r0s5;
-  reg          cmp_i5718_31_r0s6;
-  reg  [9:0]   v935_r0s4;
-  reg  [9:0]   v935_r0s5;
-  reg  [9:0]   v935_r0s6;
-  reg  [20:0]  add_i4654_31_r0s7;
-  reg  [9:0]   level95_sroa_0_0_v_31_r0s3;
-  reg  [9:0]   level95_sroa_0_0_v_31_r0s4;
-  reg  [9:0]   level95_sroa_0_0_v_31_r0s5;
-  reg  [9:0]   level95_sroa_0_0_v_31_r0s6;
-  reg  [9:0]   level95_sroa_0_0_v_31_r0s7;
-  reg  [15:0]  sroa_speculated8375_31_r0s8;
+  reg          cmp_i_i_i_1_31_r0s4;
+  reg          cmp_i5033_31_r0s2;
+  reg          cmp_i5033_31_r0s3;
+  reg  [3:0]   shl_i5191_31_r0s4;
+  reg          cmp_i_i_i_1_1_31_r0s4;
+  reg  [2:0]   shl_i5191_31_r0s4__1;
+  reg          cmp_i_i_i_1_2_31_r0s4;
+  reg          cmp_i_i_i_1_3_31_r0s4;
+  reg          cmp_i_i_i_1_4_31_r0s4;
+  reg          cmp_i_i_i_1_5_31_r0s4;
+  reg          cmp_i_i_i_1_6_31_r0s4;
+  reg          add_i6913_31_r0s3;
+  reg          add_i6913_31_r0s4;
+  reg          add_i6913_31_r0s3__1;
+  reg          add_i6913_31_r0s4__1;
+  reg          add_i6913_31_r0s3__2;
+  reg          add_i6913_31_r0s4__2;
+  reg          add_i6913_31_r0s3__3;
+  reg          add_i6913_31_r0s4__3;
+  reg          add_i6913_31_r0s3__4;
+  reg          add_i6913_31_r0s4__4;
+  reg          add_i6913_31_r0s3__5;
+  reg          add_i6913_31_r0s4__5;
+  reg          add_i6913_31_r0s3__6;
+  reg          add_i6913_31_r0s4__6;
+  reg          add_i6913_31_r0s3__7;
+  reg          add_i6913_31_r0s4__7;
+  reg          add_i6913_31_r0s3__8;
+  reg          add_i6913_31_r0s4__8;
+  reg  [24:0]  mul_i7006_31_r0s5;
+  reg  [24:0]  mul_i7006_31_r0s6;
+  reg          cmp_i5673_31_r0s4;
+  reg          cmp_i5673_31_r0s5;
+  reg          cmp_i5673_31_r0s6;
+  reg  [9:0]   v1030_r0s4;
+  reg  [9:0]   v1030_r0s5;
+  reg  [9:0]   v1030_r0s6;
+  reg  [20:0]  add_i4657_31_r0s7;
+  reg  [9:0]   level103_sroa_0_0_v_31_r0s3;
+  reg  [9:0]   level103_sroa_0_0_v_31_r0s4;
+  reg  [9:0]   level103_sroa_0_0_v_31_r0s5;
+  reg  [9:0]   level103_sroa_0_0_v_31_r0s6;
+  reg  [9:0]   level103_sroa_0_0_v_31_r0s7;
+  reg  [15:0]  value_sroa_0_0_conv_i108_31_r0s8;
   assign _GEN = valid0_8 & ~(and_r0s8 & ~page_full_n);
   reg  [7:0]   kept_sroa_8_0_r0;
   reg  [255:0] kept_sroa_5_0_r0;
-  reg          cmp_i813_r0s1;
+  reg          cmp_i818_r0s1;
   reg          first_0_r0s1;
   reg  [511:0] in_sroa_0_0_r0s1;
   reg  [511:0] kept_sroa_0_0_r0;
@@ -29620,142 +29680,142 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   at_sroa_0_0_r0;
   reg  [1:0]   at_sroa_9_0_r0;
   reg  [9:0]   out_left_sroa_0_0_r0;
-  reg  [7:0]   plan_sroa_328459_0_r0;
+  reg  [7:0]   plan_sroa_338350_0_r0;
   reg  [7:0]   plan_sroa_19_0_r0;
   reg  [7:0]   plan_sroa_10_0_r0;
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
   reg          waiting_sroa_0_0_r0;
   reg          second_before_0_r0;
-  wire [6:0]   _GEN_12 = v177_r0s4 << loadedv_i5307_r0s4;
-  wire         _GEN_13 = mul_i4301_r0s7[29] | cmp_i5711_r0s7;
-  wire [11:0]  _GEN_14 = _GEN_13 ? mul_i4301_r0s7[28:17] : mul_i4301_r0s7[27:16];
+  wire [6:0]   _GEN_12 = v177_r0s4 << loadedv_i5311_r0s4;
+  wire         _GEN_13 = mul_i4304_r0s7[29] | cmp_i5666_r0s7;
+  wire [11:0]  _GEN_14 = _GEN_13 ? mul_i4304_r0s7[28:17] : mul_i4304_r0s7[27:16];
   wire         _GEN_15 =
-    (|(mul_i4301_r0s7[15:0])) | _GEN_13 & mul_i4301_r0s7[16] | _GEN_14[0];
-  wire         _GEN_16 = mul_i7108_1_r0s6[24] | cmp_i5718_1_r0s6;
-  wire [11:0]  _GEN_17 = _GEN_16 ? mul_i7108_1_r0s6[23:12] : mul_i7108_1_r0s6[22:11];
+    (|(mul_i4304_r0s7[15:0])) | _GEN_13 & mul_i4304_r0s7[16] | _GEN_14[0];
+  wire         _GEN_16 = mul_i7006_1_r0s6[24] | cmp_i5673_1_r0s6;
+  wire [11:0]  _GEN_17 = _GEN_16 ? mul_i7006_1_r0s6[23:12] : mul_i7006_1_r0s6[22:11];
   wire         _GEN_18 =
-    (|(mul_i7108_1_r0s6[10:0])) | _GEN_16 & mul_i7108_1_r0s6[11] | _GEN_17[0];
-  wire         _GEN_19 = mul_i7108_2_r0s6[24] | cmp_i5718_2_r0s6;
-  wire [11:0]  _GEN_20 = _GEN_19 ? mul_i7108_2_r0s6[23:12] : mul_i7108_2_r0s6[22:11];
+    (|(mul_i7006_1_r0s6[10:0])) | _GEN_16 & mul_i7006_1_r0s6[11] | _GEN_17[0];
+  wire         _GEN_19 = mul_i7006_2_r0s6[24] | cmp_i5673_2_r0s6;
+  wire [11:0]  _GEN_20 = _GEN_19 ? mul_i7006_2_r0s6[23:12] : mul_i7006_2_r0s6[22:11];
   wire         _GEN_21 =
-    (|(mul_i7108_2_r0s6[10:0])) | _GEN_19 & mul_i7108_2_r0s6[11] | _GEN_20[0];
-  wire         _GEN_22 = mul_i7108_3_r0s6[24] | cmp_i5718_3_r0s6;
-  wire [11:0]  _GEN_23 = _GEN_22 ? mul_i7108_3_r0s6[23:12] : mul_i7108_3_r0s6[22:11];
+    (|(mul_i7006_2_r0s6[10:0])) | _GEN_19 & mul_i7006_2_r0s6[11] | _GEN_20[0];
+  wire         _GEN_22 = mul_i7006_3_r0s6[24] | cmp_i5673_3_r0s6;
+  wire [11:0]  _GEN_23 = _GEN_22 ? mul_i7006_3_r0s6[23:12] : mul_i7006_3_r0s6[22:11];
   wire         _GEN_24 =
-    (|(mul_i7108_3_r0s6[10:0])) | _GEN_22 & mul_i7108_3_r0s6[11] | _GEN_23[0];
-  wire         _GEN_25 = mul_i7108_4_r0s6[24] | cmp_i5718_4_r0s6;
-  wire [11:0]  _GEN_26 = _GEN_25 ? mul_i7108_4_r0s6[23:12] : mul_i7108_4_r0s6[22:11];
+    (|(mul_i7006_3_r0s6[10:0])) | _GEN_22 & mul_i7006_3_r0s6[11] | _GEN_23[0];
+  wire         _GEN_25 = mul_i7006_4_r0s6[24] | cmp_i5673_4_r0s6;
+  wire [11:0]  _GEN_26 = _GEN_25 ? mul_i7006_4_r0s6[23:12] : mul_i7006_4_r0s6[22:11];
   wire         _GEN_27 =
-    (|(mul_i7108_4_r0s6[10:0])) | _GEN_25 & mul_i7108_4_r0s6[11] | _GEN_26[0];
-  wire         _GEN_28 = mul_i7108_5_r0s6[24] | cmp_i5718_5_r0s6;
-  wire [11:0]  _GEN_29 = _GEN_28 ? mul_i7108_5_r0s6[23:12] : mul_i7108_5_r0s6[22:11];
+    (|(mul_i7006_4_r0s6[10:0])) | _GEN_25 & mul_i7006_4_r0s6[11] | _GEN_26[0];
+  wire         _GEN_28 = mul_i7006_5_r0s6[24] | cmp_i5673_5_r0s6;
+  wire [11:0]  _GEN_29 = _GEN_28 ? mul_i7006_5_r0s6[23:12] : mul_i7006_5_r0s6[22:11];
   wire         _GEN_30 =
-    (|(mul_i7108_5_r0s6[10:0])) | _GEN_28 & mul_i7108_5_r0s6[11] | _GEN_29[0];
-  wire         _GEN_31 = mul_i7108_6_r0s6[24] | cmp_i5718_6_r0s6;
-  wire [11:0]  _GEN_32 = _GEN_31 ? mul_i7108_6_r0s6[23:12] : mul_i7108_6_r0s6[22:11];
+    (|(mul_i7006_5_r0s6[10:0])) | _GEN_28 & mul_i7006_5_r0s6[11] | _GEN_29[0];
+  wire         _GEN_31 = mul_i7006_6_r0s6[24] | cmp_i5673_6_r0s6;
+  wire [11:0]  _GEN_32 = _GEN_31 ? mul_i7006_6_r0s6[23:12] : mul_i7006_6_r0s6[22:11];
   wire         _GEN_33 =
-    (|(mul_i7108_6_r0s6[10:0])) | _GEN_31 & mul_i7108_6_r0s6[11] | _GEN_32[0];
-  wire         _GEN_34 = mul_i7108_7_r0s6[24] | cmp_i5718_7_r0s6;
-  wire [11:0]  _GEN_35 = _GEN_34 ? mul_i7108_7_r0s6[23:12] : mul_i7108_7_r0s6[22:11];
+    (|(mul_i7006_6_r0s6[10:0])) | _GEN_31 & mul_i7006_6_r0s6[11] | _GEN_32[0];
+  wire         _GEN_34 = mul_i7006_7_r0s6[24] | cmp_i5673_7_r0s6;
+  wire [11:0]  _GEN_35 = _GEN_34 ? mul_i7006_7_r0s6[23:12] : mul_i7006_7_r0s6[22:11];
   wire         _GEN_36 =
-    (|(mul_i7108_7_r0s6[10:0])) | _GEN_34 & mul_i7108_7_r0s6[11] | _GEN_35[0];
-  wire         _GEN_37 = mul_i7108_8_r0s6[24] | cmp_i5718_8_r0s6;
-  wire [11:0]  _GEN_38 = _GEN_37 ? mul_i7108_8_r0s6[23:12] : mul_i7108_8_r0s6[22:11];
+    (|(mul_i7006_7_r0s6[10:0])) | _GEN_34 & mul_i7006_7_r0s6[11] | _GEN_35[0];
+  wire         _GEN_37 = mul_i7006_8_r0s6[24] | cmp_i5673_8_r0s6;
+  wire [11:0]  _GEN_38 = _GEN_37 ? mul_i7006_8_r0s6[23:12] : mul_i7006_8_r0s6[22:11];
   wire         _GEN_39 =
-    (|(mul_i7108_8_r0s6[10:0])) | _GEN_37 & mul_i7108_8_r0s6[11] | _GEN_38[0];
-  wire         _GEN_40 = mul_i7108_9_r0s6[24] | cmp_i5718_9_r0s6;
-  wire [11:0]  _GEN_41 = _GEN_40 ? mul_i7108_9_r0s6[23:12] : mul_i7108_9_r0s6[22:11];
+    (|(mul_i7006_8_r0s6[10:0])) | _GEN_37 & mul_i7006_8_r0s6[11] | _GEN_38[0];
+  wire         _GEN_40 = mul_i7006_9_r0s6[24] | cmp_i5673_9_r0s6;
+  wire [11:0]  _GEN_41 = _GEN_40 ? mul_i7006_9_r0s6[23:12] : mul_i7006_9_r0s6[22:11];
   wire         _GEN_42 =
-    (|(mul_i7108_9_r0s6[10:0])) | _GEN_40 & mul_i7108_9_r0s6[11] | _GEN_41[0];
-  wire         _GEN_43 = mul_i7108_10_r0s6[24] | cmp_i5718_10_r0s6;
-  wire [11:0]  _GEN_44 = _GEN_43 ? mul_i7108_10_r0s6[23:12] : mul_i7108_10_r0s6[22:11];
+    (|(mul_i7006_9_r0s6[10:0])) | _GEN_40 & mul_i7006_9_r0s6[11] | _GEN_41[0];
+  wire         _GEN_43 = mul_i7006_10_r0s6[24] | cmp_i5673_10_r0s6;
+  wire [11:0]  _GEN_44 = _GEN_43 ? mul_i7006_10_r0s6[23:12] : mul_i7006_10_r0s6[22:11];
   wire         _GEN_45 =
-    (|(mul_i7108_10_r0s6[10:0])) | _GEN_43 & mul_i7108_10_r0s6[11] | _GEN_44[0];
-  wire         _GEN_46 = mul_i7108_11_r0s6[24] | cmp_i5718_11_r0s6;
-  wire [11:0]  _GEN_47 = _GEN_46 ? mul_i7108_11_r0s6[23:12] : mul_i7108_11_r0s6[22:11];
+    (|(mul_i7006_10_r0s6[10:0])) | _GEN_43 & mul_i7006_10_r0s6[11] | _GEN_44[0];
+  wire         _GEN_46 = mul_i7006_11_r0s6[24] | cmp_i5673_11_r0s6;
+  wire [11:0]  _GEN_47 = _GEN_46 ? mul_i7006_11_r0s6[23:12] : mul_i7006_11_r0s6[22:11];
   wire         _GEN_48 =
-    (|(mul_i7108_11_r0s6[10:0])) | _GEN_46 & mul_i7108_11_r0s6[11] | _GEN_47[0];
-  wire         _GEN_49 = mul_i7108_12_r0s6[24] | cmp_i5718_12_r0s6;
-  wire [11:0]  _GEN_50 = _GEN_49 ? mul_i7108_12_r0s6[23:12] : mul_i7108_12_r0s6[22:11];
+    (|(mul_i7006_11_r0s6[10:0])) | _GEN_46 & mul_i7006_11_r0s6[11] | _GEN_47[0];
+  wire         _GEN_49 = mul_i7006_12_r0s6[24] | cmp_i5673_12_r0s6;
+  wire [11:0]  _GEN_50 = _GEN_49 ? mul_i7006_12_r0s6[23:12] : mul_i7006_12_r0s6[22:11];
   wire         _GEN_51 =
-    (|(mul_i7108_12_r0s6[10:0])) | _GEN_49 & mul_i7108_12_r0s6[11] | _GEN_50[0];
-  wire         _GEN_52 = mul_i7108_13_r0s6[24] | cmp_i5718_13_r0s6;
-  wire [11:0]  _GEN_53 = _GEN_52 ? mul_i7108_13_r0s6[23:12] : mul_i7108_13_r0s6[22:11];
+    (|(mul_i7006_12_r0s6[10:0])) | _GEN_49 & mul_i7006_12_r0s6[11] | _GEN_50[0];
+  wire         _GEN_52 = mul_i7006_13_r0s6[24] | cmp_i5673_13_r0s6;
+  wire [11:0]  _GEN_53 = _GEN_52 ? mul_i7006_13_r0s6[23:12] : mul_i7006_13_r0s6[22:11];
   wire         _GEN_54 =
-    (|(mul_i7108_13_r0s6[10:0])) | _GEN_52 & mul_i7108_13_r0s6[11] | _GEN_53[0];
-  wire         _GEN_55 = mul_i7108_14_r0s6[24] | cmp_i5718_14_r0s6;
-  wire [11:0]  _GEN_56 = _GEN_55 ? mul_i7108_14_r0s6[23:12] : mul_i7108_14_r0s6[22:11];
+    (|(mul_i7006_13_r0s6[10:0])) | _GEN_52 & mul_i7006_13_r0s6[11] | _GEN_53[0];
+  wire         _GEN_55 = mul_i7006_14_r0s6[24] | cmp_i5673_14_r0s6;
+  wire [11:0]  _GEN_56 = _GEN_55 ? mul_i7006_14_r0s6[23:12] : mul_i7006_14_r0s6[22:11];
   wire         _GEN_57 =
-    (|(mul_i7108_14_r0s6[10:0])) | _GEN_55 & mul_i7108_14_r0s6[11] | _GEN_56[0];
-  wire         _GEN_58 = mul_i7108_15_r0s6[24] | cmp_i5718_15_r0s6;
-  wire [11:0]  _GEN_59 = _GEN_58 ? mul_i7108_15_r0s6[23:12] : mul_i7108_15_r0s6[22:11];
+    (|(mul_i7006_14_r0s6[10:0])) | _GEN_55 & mul_i7006_14_r0s6[11] | _GEN_56[0];
+  wire         _GEN_58 = mul_i7006_15_r0s6[24] | cmp_i5673_15_r0s6;
+  wire [11:0]  _GEN_59 = _GEN_58 ? mul_i7006_15_r0s6[23:12] : mul_i7006_15_r0s6[22:11];
   wire         _GEN_60 =
-    (|(mul_i7108_15_r0s6[10:0])) | _GEN_58 & mul_i7108_15_r0s6[11] | _GEN_59[0];
-  wire         _GEN_61 = mul_i7108_16_r0s6[24] | cmp_i5718_16_r0s6;
-  wire [11:0]  _GEN_62 = _GEN_61 ? mul_i7108_16_r0s6[23:12] : mul_i7108_16_r0s6[22:11];
+    (|(mul_i7006_15_r0s6[10:0])) | _GEN_58 & mul_i7006_15_r0s6[11] | _GEN_59[0];
+  wire         _GEN_61 = mul_i7006_16_r0s6[24] | cmp_i5673_16_r0s6;
+  wire [11:0]  _GEN_62 = _GEN_61 ? mul_i7006_16_r0s6[23:12] : mul_i7006_16_r0s6[22:11];
   wire         _GEN_63 =
-    (|(mul_i7108_16_r0s6[10:0])) | _GEN_61 & mul_i7108_16_r0s6[11] | _GEN_62[0];
-  wire         _GEN_64 = mul_i7108_17_r0s6[24] | cmp_i5718_17_r0s6;
-  wire [11:0]  _GEN_65 = _GEN_64 ? mul_i7108_17_r0s6[23:12] : mul_i7108_17_r0s6[22:11];
+    (|(mul_i7006_16_r0s6[10:0])) | _GEN_61 & mul_i7006_16_r0s6[11] | _GEN_62[0];
+  wire         _GEN_64 = mul_i7006_17_r0s6[24] | cmp_i5673_17_r0s6;
+  wire [11:0]  _GEN_65 = _GEN_64 ? mul_i7006_17_r0s6[23:12] : mul_i7006_17_r0s6[22:11];
   wire         _GEN_66 =
-    (|(mul_i7108_17_r0s6[10:0])) | _GEN_64 & mul_i7108_17_r0s6[11] | _GEN_65[0];
-  wire         _GEN_67 = mul_i7108_18_r0s6[24] | cmp_i5718_18_r0s6;
-  wire [11:0]  _GEN_68 = _GEN_67 ? mul_i7108_18_r0s6[23:12] : mul_i7108_18_r0s6[22:11];
+    (|(mul_i7006_17_r0s6[10:0])) | _GEN_64 & mul_i7006_17_r0s6[11] | _GEN_65[0];
+  wire         _GEN_67 = mul_i7006_18_r0s6[24] | cmp_i5673_18_r0s6;
+  wire [11:0]  _GEN_68 = _GEN_67 ? mul_i7006_18_r0s6[23:12] : mul_i7006_18_r0s6[22:11];
   wire         _GEN_69 =
-    (|(mul_i7108_18_r0s6[10:0])) | _GEN_67 & mul_i7108_18_r0s6[11] | _GEN_68[0];
-  wire         _GEN_70 = mul_i7108_19_r0s6[24] | cmp_i5718_19_r0s6;
-  wire [11:0]  _GEN_71 = _GEN_70 ? mul_i7108_19_r0s6[23:12] : mul_i7108_19_r0s6[22:11];
+    (|(mul_i7006_18_r0s6[10:0])) | _GEN_67 & mul_i7006_18_r0s6[11] | _GEN_68[0];
+  wire         _GEN_70 = mul_i7006_19_r0s6[24] | cmp_i5673_19_r0s6;
+  wire [11:0]  _GEN_71 = _GEN_70 ? mul_i7006_19_r0s6[23:12] : mul_i7006_19_r0s6[22:11];
   wire         _GEN_72 =
-    (|(mul_i7108_19_r0s6[10:0])) | _GEN_70 & mul_i7108_19_r0s6[11] | _GEN_71[0];
-  wire         _GEN_73 = mul_i7108_20_r0s6[24] | cmp_i5718_20_r0s6;
-  wire [11:0]  _GEN_74 = _GEN_73 ? mul_i7108_20_r0s6[23:12] : mul_i7108_20_r0s6[22:11];
+    (|(mul_i7006_19_r0s6[10:0])) | _GEN_70 & mul_i7006_19_r0s6[11] | _GEN_71[0];
+  wire         _GEN_73 = mul_i7006_20_r0s6[24] | cmp_i5673_20_r0s6;
+  wire [11:0]  _GEN_74 = _GEN_73 ? mul_i7006_20_r0s6[23:12] : mul_i7006_20_r0s6[22:11];
   wire         _GEN_75 =
-    (|(mul_i7108_20_r0s6[10:0])) | _GEN_73 & mul_i7108_20_r0s6[11] | _GEN_74[0];
-  wire         _GEN_76 = mul_i7108_21_r0s6[24] | cmp_i5718_21_r0s6;
-  wire [11:0]  _GEN_77 = _GEN_76 ? mul_i7108_21_r0s6[23:12] : mul_i7108_21_r0s6[22:11];
+    (|(mul_i7006_20_r0s6[10:0])) | _GEN_73 & mul_i7006_20_r0s6[11] | _GEN_74[0];
+  wire         _GEN_76 = mul_i7006_21_r0s6[24] | cmp_i5673_21_r0s6;
+  wire [11:0]  _GEN_77 = _GEN_76 ? mul_i7006_21_r0s6[23:12] : mul_i7006_21_r0s6[22:11];
   wire         _GEN_78 =
-    (|(mul_i7108_21_r0s6[10:0])) | _GEN_76 & mul_i7108_21_r0s6[11] | _GEN_77[0];
-  wire         _GEN_79 = mul_i7108_22_r0s6[24] | cmp_i5718_22_r0s6;
-  wire [11:0]  _GEN_80 = _GEN_79 ? mul_i7108_22_r0s6[23:12] : mul_i7108_22_r0s6[22:11];
+    (|(mul_i7006_21_r0s6[10:0])) | _GEN_76 & mul_i7006_21_r0s6[11] | _GEN_77[0];
+  wire         _GEN_79 = mul_i7006_22_r0s6[24] | cmp_i5673_22_r0s6;
+  wire [11:0]  _GEN_80 = _GEN_79 ? mul_i7006_22_r0s6[23:12] : mul_i7006_22_r0s6[22:11];
   wire         _GEN_81 =
-    (|(mul_i7108_22_r0s6[10:0])) | _GEN_79 & mul_i7108_22_r0s6[11] | _GEN_80[0];
-  wire         _GEN_82 = mul_i7108_23_r0s6[24] | cmp_i5718_23_r0s6;
-  wire [11:0]  _GEN_83 = _GEN_82 ? mul_i7108_23_r0s6[23:12] : mul_i7108_23_r0s6[22:11];
+    (|(mul_i7006_22_r0s6[10:0])) | _GEN_79 & mul_i7006_22_r0s6[11] | _GEN_80[0];
+  wire         _GEN_82 = mul_i7006_23_r0s6[24] | cmp_i5673_23_r0s6;
+  wire [11:0]  _GEN_83 = _GEN_82 ? mul_i7006_23_r0s6[23:12] : mul_i7006_23_r0s6[22:11];
   wire         _GEN_84 =
-    (|(mul_i7108_23_r0s6[10:0])) | _GEN_82 & mul_i7108_23_r0s6[11] | _GEN_83[0];
-  wire         _GEN_85 = mul_i7108_24_r0s6[24] | cmp_i5718_24_r0s6;
-  wire [11:0]  _GEN_86 = _GEN_85 ? mul_i7108_24_r0s6[23:12] : mul_i7108_24_r0s6[22:11];
+    (|(mul_i7006_23_r0s6[10:0])) | _GEN_82 & mul_i7006_23_r0s6[11] | _GEN_83[0];
+  wire         _GEN_85 = mul_i7006_24_r0s6[24] | cmp_i5673_24_r0s6;
+  wire [11:0]  _GEN_86 = _GEN_85 ? mul_i7006_24_r0s6[23:12] : mul_i7006_24_r0s6[22:11];
   wire         _GEN_87 =
-    (|(mul_i7108_24_r0s6[10:0])) | _GEN_85 & mul_i7108_24_r0s6[11] | _GEN_86[0];
-  wire         _GEN_88 = mul_i7108_25_r0s6[24] | cmp_i5718_25_r0s6;
-  wire [11:0]  _GEN_89 = _GEN_88 ? mul_i7108_25_r0s6[23:12] : mul_i7108_25_r0s6[22:11];
+    (|(mul_i7006_24_r0s6[10:0])) | _GEN_85 & mul_i7006_24_r0s6[11] | _GEN_86[0];
+  wire         _GEN_88 = mul_i7006_25_r0s6[24] | cmp_i5673_25_r0s6;
+  wire [11:0]  _GEN_89 = _GEN_88 ? mul_i7006_25_r0s6[23:12] : mul_i7006_25_r0s6[22:11];
   wire         _GEN_90 =
-    (|(mul_i7108_25_r0s6[10:0])) | _GEN_88 & mul_i7108_25_r0s6[11] | _GEN_89[0];
-  wire         _GEN_91 = mul_i7108_26_r0s6[24] | cmp_i5718_26_r0s6;
-  wire [11:0]  _GEN_92 = _GEN_91 ? mul_i7108_26_r0s6[23:12] : mul_i7108_26_r0s6[22:11];
+    (|(mul_i7006_25_r0s6[10:0])) | _GEN_88 & mul_i7006_25_r0s6[11] | _GEN_89[0];
+  wire         _GEN_91 = mul_i7006_26_r0s6[24] | cmp_i5673_26_r0s6;
+  wire [11:0]  _GEN_92 = _GEN_91 ? mul_i7006_26_r0s6[23:12] : mul_i7006_26_r0s6[22:11];
   wire         _GEN_93 =
-    (|(mul_i7108_26_r0s6[10:0])) | _GEN_91 & mul_i7108_26_r0s6[11] | _GEN_92[0];
-  wire         _GEN_94 = mul_i7108_27_r0s6[24] | cmp_i5718_27_r0s6;
-  wire [11:0]  _GEN_95 = _GEN_94 ? mul_i7108_27_r0s6[23:12] : mul_i7108_27_r0s6[22:11];
+    (|(mul_i7006_26_r0s6[10:0])) | _GEN_91 & mul_i7006_26_r0s6[11] | _GEN_92[0];
+  wire         _GEN_94 = mul_i7006_27_r0s6[24] | cmp_i5673_27_r0s6;
+  wire [11:0]  _GEN_95 = _GEN_94 ? mul_i7006_27_r0s6[23:12] : mul_i7006_27_r0s6[22:11];
   wire         _GEN_96 =
-    (|(mul_i7108_27_r0s6[10:0])) | _GEN_94 & mul_i7108_27_r0s6[11] | _GEN_95[0];
-  wire         _GEN_97 = mul_i7108_28_r0s6[24] | cmp_i5718_28_r0s6;
-  wire [11:0]  _GEN_98 = _GEN_97 ? mul_i7108_28_r0s6[23:12] : mul_i7108_28_r0s6[22:11];
+    (|(mul_i7006_27_r0s6[10:0])) | _GEN_94 & mul_i7006_27_r0s6[11] | _GEN_95[0];
+  wire         _GEN_97 = mul_i7006_28_r0s6[24] | cmp_i5673_28_r0s6;
+  wire [11:0]  _GEN_98 = _GEN_97 ? mul_i7006_28_r0s6[23:12] : mul_i7006_28_r0s6[22:11];
   wire         _GEN_99 =
-    (|(mul_i7108_28_r0s6[10:0])) | _GEN_97 & mul_i7108_28_r0s6[11] | _GEN_98[0];
-  wire         _GEN_100 = mul_i7108_29_r0s6[24] | cmp_i5718_29_r0s6;
-  wire [11:0]  _GEN_101 = _GEN_100 ? mul_i7108_29_r0s6[23:12] : mul_i7108_29_r0s6[22:11];
+    (|(mul_i7006_28_r0s6[10:0])) | _GEN_97 & mul_i7006_28_r0s6[11] | _GEN_98[0];
+  wire         _GEN_100 = mul_i7006_29_r0s6[24] | cmp_i5673_29_r0s6;
+  wire [11:0]  _GEN_101 = _GEN_100 ? mul_i7006_29_r0s6[23:12] : mul_i7006_29_r0s6[22:11];
   wire         _GEN_102 =
-    (|(mul_i7108_29_r0s6[10:0])) | _GEN_100 & mul_i7108_29_r0s6[11] | _GEN_101[0];
-  wire         _GEN_103 = mul_i7108_30_r0s6[24] | cmp_i5718_30_r0s6;
-  wire [11:0]  _GEN_104 = _GEN_103 ? mul_i7108_30_r0s6[23:12] : mul_i7108_30_r0s6[22:11];
+    (|(mul_i7006_29_r0s6[10:0])) | _GEN_100 & mul_i7006_29_r0s6[11] | _GEN_101[0];
+  wire         _GEN_103 = mul_i7006_30_r0s6[24] | cmp_i5673_30_r0s6;
+  wire [11:0]  _GEN_104 = _GEN_103 ? mul_i7006_30_r0s6[23:12] : mul_i7006_30_r0s6[22:11];
   wire         _GEN_105 =
-    (|(mul_i7108_30_r0s6[10:0])) | _GEN_103 & mul_i7108_30_r0s6[11] | _GEN_104[0];
-  wire         _GEN_106 = mul_i7108_31_r0s6[24] | cmp_i5718_31_r0s6;
-  wire [11:0]  _GEN_107 = _GEN_106 ? mul_i7108_31_r0s6[23:12] : mul_i7108_31_r0s6[22:11];
+    (|(mul_i7006_30_r0s6[10:0])) | _GEN_103 & mul_i7006_30_r0s6[11] | _GEN_104[0];
+  wire         _GEN_106 = mul_i7006_31_r0s6[24] | cmp_i5673_31_r0s6;
+  wire [11:0]  _GEN_107 = _GEN_106 ? mul_i7006_31_r0s6[23:12] : mul_i7006_31_r0s6[22:11];
   wire         _GEN_108 =
-    (|(mul_i7108_31_r0s6[10:0])) | _GEN_106 & mul_i7108_31_r0s6[11] | _GEN_107[0];
+    (|(mul_i7006_31_r0s6[10:0])) | _GEN_106 & mul_i7006_31_r0s6[11] | _GEN_107[0];
   wire         _GEN_109 = (plan_sroa_19_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
   wire         _GEN_110 = ~first_0_r0 & ~_GEN_109;
   wire         _GEN_111 = at_sroa_9_0_r0 == 2'h1;
@@ -29763,32 +29823,32 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_113 = _GEN_112 | second_before_0_r0 & ~_GEN_111;
   wire [4:0]   _GEN_114 = {4'h0, second_before_0_r0};
   wire [511:0] _GEN_115 = _GEN_8 ? 512'h0 : decoded_dout[511:0];
-  wire [6:0]   _GEN_116 = {add_i337912691298_r0s1[5], add_i337912691298_r0s1};
-  wire [6:0]   _GEN_117 = {add_i3379_11300_r0s1[5], add_i3379_11300_r0s1};
+  wire [6:0]   _GEN_116 = {add_i339412611290_r0s1[5], add_i339412611290_r0s1};
+  wire [6:0]   _GEN_117 = {add_i3394_11292_r0s1[5], add_i3394_11292_r0s1};
   wire [6:0]   _GEN_118 = _GEN_116 + _GEN_117;
   wire [7:0]   _GEN_119 = {_GEN_118[6], _GEN_118};
-  wire [6:0]   _GEN_120 = {add_i3379_2_r0s1[5], add_i3379_2_r0s1};
+  wire [6:0]   _GEN_120 = {add_i3394_2_r0s1[5], add_i3394_2_r0s1};
   wire [6:0]   _GEN_121 =
-    {add_i3379_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1[5],
-     add_i3379_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1};
+    {add_i3394_3132213521393143814901545160716721744181919011986207821732275238024922607272928542986312132633408356037153877_r0s1[5],
+     add_i3394_3132213521393143814901545160716721744181919011986207821732275238024922607272928542986312132633408356037153877_r0s1};
   wire [6:0]   _GEN_122 = _GEN_120 + _GEN_121;
   wire [7:0]   _GEN_123 = {_GEN_122[6], _GEN_122};
   wire [7:0]   _GEN_124 = _GEN_119 + _GEN_123;
   wire [8:0]   _GEN_125 = {_GEN_124[7], _GEN_124};
   wire [6:0]   _GEN_126 =
-    {add_i3379_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1[5],
-     add_i3379_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1};
+    {add_i3394_413541391144014881547160516741742182118991988207621752273238224902609272728562984312332613410355837173875_r0s1[5],
+     add_i3394_413541391144014881547160516741742182118991988207621752273238224902609272728562984312332613410355837173875_r0s1};
   wire [6:0]   _GEN_127 =
-    {and5_i_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1[5],
-     and5_i_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1};
+    {and5_i_51397143414941541161116681748181519051982208221692279237624962603273328502990311732673404356437113881_in_in_r0s1[5],
+     and5_i_51397143414941541161116681748181519051982208221692279237624962603273328502990311732673404356437113881_in_in_r0s1};
   wire [6:0]   _GEN_128 = _GEN_126 + _GEN_127;
   wire [7:0]   _GEN_129 = {_GEN_128[6], _GEN_128};
   wire [6:0]   _GEN_130 =
-    {and5_i_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1[5],
-     and5_i_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1};
+    {and5_i_6144414841551160116781738182518951992207221792269238624862613272328602980312732573414355437213871_in_in_r0s1[5],
+     and5_i_6144414841551160116781738182518951992207221792269238624862613272328602980312732573414355437213871_in_in_r0s1};
   wire [6:0]   _GEN_131 =
-    {and5_i_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1[5],
-     and5_i_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1};
+    {and5_i_714961539161316661750181319071980208421672281237424982601273528482992311532693402356637093883_in_in_r0s1[5],
+     and5_i_714961539161316661750181319071980208421672281237424982601273528482992311532693402356637093883_in_in_r0s1};
   wire [6:0]   _GEN_132 = _GEN_130 + _GEN_131;
   wire [7:0]   _GEN_133 = {_GEN_132[6], _GEN_132};
   wire [7:0]   _GEN_134 = _GEN_129 + _GEN_133;
@@ -29796,37 +29856,37 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_136 = _GEN_125 + _GEN_135;
   wire [9:0]   _GEN_137 = {_GEN_136[8], _GEN_136};
   wire [6:0]   _GEN_138 =
-    {and5_i_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1[5],
-     and5_i_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1};
+    {and5_i_81553159916801736182718931994207021812267238824842615272128622978312932553416355237233869_in_in_r0s1[5],
+     and5_i_81553159916801736182718931994207021812267238824842615272128622978312932553416355237233869_in_in_r0s1};
   wire [6:0]   _GEN_139 =
-    {and5_i_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1[5],
-     and5_i_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1};
+    {and5_i_9161516641752181119091978208621652283237225002599273728462994311332713400356837073885_in_in_r0s1[5],
+     and5_i_9161516641752181119091978208621652283237225002599273728462994311332713400356837073885_in_in_r0s1};
   wire [6:0]   _GEN_140 = _GEN_138 + _GEN_139;
   wire [7:0]   _GEN_141 = {_GEN_140[6], _GEN_140};
   wire [6:0]   _GEN_142 =
-    {and5_i_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1[5],
-     and5_i_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1};
+    {and5_i_1016821734182918911996206821832265239024822617271928642976313132533418355037253867_in_in_r0s1[5],
+     and5_i_1016821734182918911996206821832265239024822617271928642976313132533418355037253867_in_in_r0s1};
   wire [6:0]   _GEN_143 =
-    {and5_i_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1[5],
-     and5_i_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1};
+    {and5_i_111754180919111976208821632285237025022597273928442996311132733398357037053887_in_in_r0s1[5],
+     and5_i_111754180919111976208821632285237025022597273928442996311132733398357037053887_in_in_r0s1};
   wire [6:0]   _GEN_144 = _GEN_142 + _GEN_143;
   wire [7:0]   _GEN_145 = {_GEN_144[6], _GEN_144};
   wire [7:0]   _GEN_146 = _GEN_141 + _GEN_145;
   wire [8:0]   _GEN_147 = {_GEN_146[7], _GEN_146};
   wire [6:0]   _GEN_148 =
-    {and5_i_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1[5],
-     and5_i_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1};
+    {and5_i_12183118891998206621852263239224802619271728662974313332513420354837273865_in_in_r0s1[5],
+     and5_i_12183118891998206621852263239224802619271728662974313332513420354837273865_in_in_r0s1};
   wire [6:0]   _GEN_149 =
-    {and5_i_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1[5],
-     and5_i_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1};
+    {and5_i_1319131974209021612287236825042595274128422998310932753396357237033889_in_in_r0s1[5],
+     and5_i_1319131974209021612287236825042595274128422998310932753396357237033889_in_in_r0s1};
   wire [6:0]   _GEN_150 = _GEN_148 + _GEN_149;
   wire [7:0]   _GEN_151 = {_GEN_150[6], _GEN_150};
   wire [6:0]   _GEN_152 =
-    {and5_i_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1[5],
-     and5_i_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1};
+    {and5_i_142000206421872261239424782621271528682972313532493422354637293863_in_in_r0s1[5],
+     and5_i_142000206421872261239424782621271528682972313532493422354637293863_in_in_r0s1};
   wire [6:0]   _GEN_153 =
-    {and5_i_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1[5],
-     and5_i_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1};
+    {and5_i_15209221592289236625062593274328403000310732773394357437013891_in_in_r0s1[5],
+     and5_i_15209221592289236625062593274328403000310732773394357437013891_in_in_r0s1};
   wire [6:0]   _GEN_154 = _GEN_152 + _GEN_153;
   wire [7:0]   _GEN_155 = {_GEN_154[6], _GEN_154};
   wire [7:0]   _GEN_156 = _GEN_151 + _GEN_155;
@@ -29834,37 +29894,37 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_158 = _GEN_147 + _GEN_157;
   wire [9:0]   _GEN_159 = {_GEN_158[8], _GEN_158};
   wire [6:0]   _GEN_160 =
-    {and5_i_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1[5],
-     and5_i_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1};
+    {and5_i_1621892259239624762623271328702970313732473424354437313861_in_in_r0s1[5],
+     and5_i_1621892259239624762623271328702970313732473424354437313861_in_in_r0s1};
   wire [6:0]   _GEN_161 =
-    {and5_i_172299237225162599275328463010311332873400358437073901_in_in_r0s1[5],
-     and5_i_172299237225162599275328463010311332873400358437073901_in_in_r0s1};
+    {and5_i_172291236425082591274528383002310532793392357636993893_in_in_r0s1[5],
+     and5_i_172291236425082591274528383002310532793392357636993893_in_in_r0s1};
   wire [6:0]   _GEN_162 = _GEN_160 + _GEN_161;
   wire [7:0]   _GEN_163 = {_GEN_162[6], _GEN_162};
   wire [6:0]   _GEN_164 =
-    {and5_i_18240624822633271928802976314732533434355037413867_in_in_r0s1[5],
-     and5_i_18240624822633271928802976314732533434355037413867_in_in_r0s1};
+    {and5_i_18239824742625271128722968313932453426354237333859_in_in_r0s1[5],
+     and5_i_18239824742625271128722968313932453426354237333859_in_in_r0s1};
   wire [6:0]   _GEN_165 =
-    {and5_i_1925182597275528443012311132893398358637053903_in_in_r0s1[5],
-     and5_i_1925182597275528443012311132893398358637053903_in_in_r0s1};
+    {and5_i_1925102589274728363004310332813390357836973895_in_in_r0s1[5],
+     and5_i_1925102589274728363004310332813390357836973895_in_in_r0s1};
   wire [6:0]   _GEN_166 = _GEN_164 + _GEN_165;
   wire [7:0]   _GEN_167 = {_GEN_166[6], _GEN_166};
   wire [7:0]   _GEN_168 = _GEN_163 + _GEN_167;
   wire [8:0]   _GEN_169 = {_GEN_168[7], _GEN_168};
   wire [6:0]   _GEN_170 =
-    {and5_i_202635271728822974314932513436354837433865_in_in_r0s1[5],
-     and5_i_202635271728822974314932513436354837433865_in_in_r0s1};
+    {and5_i_202627270928742966314132433428354037353857_in_in_r0s1[5],
+     and5_i_202627270928742966314132433428354037353857_in_in_r0s1};
   wire [6:0]   _GEN_171 =
-    {and5_i_21275728423014310932913396358837033905_in_in_r0s1[5],
-     and5_i_21275728423014310932913396358837033905_in_in_r0s1};
+    {and5_i_21274928343006310132833388358036953897_in_in_r0s1[5],
+     and5_i_21274928343006310132833388358036953897_in_in_r0s1};
   wire [6:0]   _GEN_172 = _GEN_170 + _GEN_171;
   wire [7:0]   _GEN_173 = {_GEN_172[6], _GEN_172};
   wire [6:0]   _GEN_174 =
-    {and5_i_2228842972315132493438354637453863_in_in_r0s1[5],
-     and5_i_2228842972315132493438354637453863_in_in_r0s1};
+    {and5_i_2228762964314332413430353837373855_in_in_r0s1[5],
+     and5_i_2228762964314332413430353837373855_in_in_r0s1};
   wire [6:0]   _GEN_175 =
-    {and5_i_233016310732933394359037013907_in_in_r0s1[5],
-     and5_i_233016310732933394359037013907_in_in_r0s1};
+    {and5_i_233008309932853386358236933899_in_in_r0s1[5],
+     and5_i_233008309932853386358236933899_in_in_r0s1};
   wire [6:0]   _GEN_176 = _GEN_174 + _GEN_175;
   wire [7:0]   _GEN_177 = {_GEN_176[6], _GEN_176};
   wire [7:0]   _GEN_178 = _GEN_173 + _GEN_177;
@@ -29872,27 +29932,27 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_180 = _GEN_169 + _GEN_179;
   wire [9:0]   _GEN_181 = {_GEN_180[8], _GEN_180};
   wire [6:0]   _GEN_182 =
-    {and5_i_24315332473440354437473861_in_in_r0s1[5],
-     and5_i_24315332473440354437473861_in_in_r0s1};
+    {and5_i_24314532393432353637393853_in_in_r0s1[5],
+     and5_i_24314532393432353637393853_in_in_r0s1};
   wire [6:0]   _GEN_183 =
-    {and5_i_2532953392359236993909_in_in_r0s1[5],
-     and5_i_2532953392359236993909_in_in_r0s1};
+    {and5_i_2532873384358436913901_in_in_r0s1[5],
+     and5_i_2532873384358436913901_in_in_r0s1};
   wire [6:0]   _GEN_184 = _GEN_182 + _GEN_183;
   wire [7:0]   _GEN_185 = {_GEN_184[6], _GEN_184};
   wire [6:0]   _GEN_186 =
-    {and5_i_263442354237493859_in_in_r0s1[5], and5_i_263442354237493859_in_in_r0s1};
+    {and5_i_263434353437413851_in_in_r0s1[5], and5_i_263434353437413851_in_in_r0s1};
   wire [6:0]   _GEN_187 =
-    {and5_i_27359436973911_in_in_r0s1[5], and5_i_27359436973911_in_in_r0s1};
+    {and5_i_27358636893903_in_in_r0s1[5], and5_i_27358636893903_in_in_r0s1};
   wire [6:0]   _GEN_188 = _GEN_186 + _GEN_187;
   wire [7:0]   _GEN_189 = {_GEN_188[6], _GEN_188};
   wire [7:0]   _GEN_190 = _GEN_185 + _GEN_189;
   wire [8:0]   _GEN_191 = {_GEN_190[7], _GEN_190};
-  wire [6:0]   _GEN_192 = {and5_i_2837513857_in_in_r0s1[5], and5_i_2837513857_in_in_r0s1};
-  wire [6:0]   _GEN_193 = {and5_i_293913_in_in_r0s1[5], and5_i_293913_in_in_r0s1};
+  wire [6:0]   _GEN_192 = {and5_i_2837433849_in_in_r0s1[5], and5_i_2837433849_in_in_r0s1};
+  wire [6:0]   _GEN_193 = {and5_i_293905_in_in_r0s1[5], and5_i_293905_in_in_r0s1};
   wire [6:0]   _GEN_194 = _GEN_192 + _GEN_193;
   wire [7:0]   _GEN_195 = {_GEN_194[6], _GEN_194};
-  wire [6:0]   _GEN_196 = {add_i3379_30_r0s1[5], add_i3379_30_r0s1};
-  wire [6:0]   _GEN_197 = {add_i3379_31_r0s1[5], add_i3379_31_r0s1};
+  wire [6:0]   _GEN_196 = {add_i3394_30_r0s1[5], add_i3394_30_r0s1};
+  wire [6:0]   _GEN_197 = {add_i3394_31_r0s1[5], add_i3394_31_r0s1};
   wire [6:0]   _GEN_198 = _GEN_196 + _GEN_197;
   wire [7:0]   _GEN_199 = {_GEN_198[6], _GEN_198};
   wire [7:0]   _GEN_200 = _GEN_195 + _GEN_199;
@@ -29900,14 +29960,14 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_202 = _GEN_191 + _GEN_201;
   wire [9:0]   _GEN_203 = {_GEN_202[8], _GEN_202};
   wire [10:0]  _GEN_204 =
-    {sroa_speculated8285_v_r0s2[9], sroa_speculated8285_v_r0s2}
-    + {sroa_speculated8285_v_16_r0s2[9], sroa_speculated8285_v_16_r0s2};
+    {sroa_speculated8176_v_r0s2[9], sroa_speculated8176_v_r0s2}
+    + {sroa_speculated8176_v_16_r0s2[9], sroa_speculated8176_v_16_r0s2};
   wire [15:0]  _GEN_205 =
-    or_cond7489_r0s2
+    or_cond7387_r0s2
       ? zeros_sroa_0_0_r0s2 + {{5{_GEN_204[10]}}, _GEN_204}
       : {{6{kept_sroa_0_0_r0s2[9]}}, kept_sroa_0_0_r0s2[9:0]};
   wire [9:0]   _GEN_206 =
-    (plan_sroa_6_0_r0 & _GEN_112 ? 10'h3 : 10'h0) + {2'h0, plan_sroa_328459_0_r0}
+    (plan_sroa_6_0_r0 & _GEN_112 ? 10'h3 : 10'h0) + {2'h0, plan_sroa_338350_0_r0}
     + (plan_sroa_10_0_r0[0] ? 10'h371 : 10'h3E1);
   wire [13:0]  _GEN_207 = ({14{_GEN_205[15]}} ^ _GEN_205[13:0]) + {13'h0, _GEN_205[15]};
   wire         _GEN_208 = xor_r0s3 & xor_r0s3__1;
@@ -29925,21 +29985,21 @@ module kv_decompress_scale_speckv_Design(
     _GEN_214
       ? {_GEN_217,
          _GEN_217
-           ? {_GEN_218, ~_GEN_218 & xor_r0s3__12 & add_i3991_r0s3}
+           ? {_GEN_218, ~_GEN_218 & xor_r0s3__12 & add_i4006_r0s3}
            : {_GEN_215 & ~_GEN_216,
               _GEN_215
-                ? xor_r0s3__10 & add_i3991_r0s3__1
-                : xor_r0s3__8 & add_i3991_r0s3__2}}
+                ? xor_r0s3__10 & add_i4006_r0s3__1
+                : xor_r0s3__8 & add_i4006_r0s3__2}}
       : {_GEN_210 & ~_GEN_213,
          _GEN_210
            ? {_GEN_211 & ~_GEN_212,
               _GEN_211
-                ? xor_r0s3__6 & add_i3991_r0s3__3
-                : xor_r0s3__4 & add_i3991_r0s3__4}
+                ? xor_r0s3__6 & add_i4006_r0s3__3
+                : xor_r0s3__4 & add_i4006_r0s3__4}
            : {_GEN_208 & ~_GEN_209,
-              _GEN_208 ? xor_r0s3__2 & add_i3991_r0s3__5 : xor_r0s3 & add_i3991_r0s3__6}};
-  wire [9:0]   _GEN_220 = add_i4027_r0s3 - {6'h0, _GEN_214, _GEN_219};
-  wire [4:0]   _GEN_221 = _GEN_220[9] ? add_i4027_r0s3[4:0] : {1'h0, _GEN_214, _GEN_219};
+              _GEN_208 ? xor_r0s3__2 & add_i4006_r0s3__5 : xor_r0s3 & add_i4006_r0s3__6}};
+  wire [9:0]   _GEN_220 = add_i4042_r0s3 - {6'h0, _GEN_214, _GEN_219};
+  wire [4:0]   _GEN_221 = _GEN_220[9] ? add_i4042_r0s3[4:0] : {1'h0, _GEN_214, _GEN_219};
   wire [6:0]   _GEN_222 = _GEN_160 - _GEN_161;
   wire [7:0]   _GEN_223 = {_GEN_222[6], _GEN_222};
   wire [6:0]   _GEN_224 = _GEN_164 - _GEN_165;
@@ -29996,18 +30056,18 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_275 = {_GEN_274[7], _GEN_274};
   wire [8:0]   _GEN_276 = _GEN_269 + _GEN_275;
   wire [9:0]   _GEN_277 = {_GEN_276[8], _GEN_276};
-  wire [9:0]   _GEN_278 = sroa_speculated8285_v_17_r0s2 + sroa_speculated8285_v_1_r0s2;
-  wire [9:0]   _GEN_279 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[15:11]};
-  wire [9:0]   _GEN_280 = or_cond7489_r0s2 ? _GEN_278 : kept_sroa_0_0_r0s2[25:16];
+  wire [9:0]   _GEN_278 = sroa_speculated8176_v_17_r0s2 + sroa_speculated8176_v_1_r0s2;
+  wire [9:0]   _GEN_279 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[15:11]};
+  wire [9:0]   _GEN_280 = or_cond7387_r0s2 ? _GEN_278 : kept_sroa_0_0_r0s2[25:16];
   wire [8:0]   _GEN_281 = ({9{_GEN_280[9]}} ^ _GEN_280[8:0]) + {8'h0, _GEN_280[9]};
   wire [2:0]   _GEN_282 =
     and_r0s3__3
       ? {2'h0, xor_r0s3__14}
       : {and_r0s3__7,
          and_r0s3__4 ? {and_r0s3__5, select_r0s3} : {and_r0s3__6, select_r0s3__1}};
-  wire [9:0]   _GEN_283 = add_i4012_1_r0s3 - {6'h0, and_r0s3__3, _GEN_282};
+  wire [9:0]   _GEN_283 = add_i4027_1_r0s3 - {6'h0, and_r0s3__3, _GEN_282};
   wire [4:0]   _GEN_284 =
-    _GEN_283[9] ? add_i4012_1_r0s3[4:0] : {1'h0, and_r0s3__3, _GEN_282};
+    _GEN_283[9] ? add_i4027_1_r0s3[4:0] : {1'h0, and_r0s3__3, _GEN_282};
   wire [7:0]   _GEN_285 = _GEN_163 - _GEN_167;
   wire [8:0]   _GEN_286 = {_GEN_285[7], _GEN_285};
   wire [7:0]   _GEN_287 = _GEN_173 - _GEN_177;
@@ -30032,18 +30092,18 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_306 = {_GEN_305[7], _GEN_305};
   wire [8:0]   _GEN_307 = _GEN_304 + _GEN_306;
   wire [9:0]   _GEN_308 = {_GEN_307[8], _GEN_307};
-  wire [9:0]   _GEN_309 = sroa_speculated8285_v_18_r0s2 + sroa_speculated8285_v_2_r0s2;
-  wire [9:0]   _GEN_310 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[23:19]};
-  wire [9:0]   _GEN_311 = or_cond7489_r0s2 ? _GEN_309 : kept_sroa_0_0_r0s2[41:32];
+  wire [9:0]   _GEN_309 = sroa_speculated8176_v_18_r0s2 + sroa_speculated8176_v_2_r0s2;
+  wire [9:0]   _GEN_310 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[23:19]};
+  wire [9:0]   _GEN_311 = or_cond7387_r0s2 ? _GEN_309 : kept_sroa_0_0_r0s2[41:32];
   wire [8:0]   _GEN_312 = ({9{_GEN_311[9]}} ^ _GEN_311[8:0]) + {8'h0, _GEN_311[9]};
   wire [2:0]   _GEN_313 =
     and_r0s3__9
       ? {2'h0, xor_r0s3__15}
       : {and_r0s3__13,
          and_r0s3__10 ? {and_r0s3__11, select_r0s3__2} : {and_r0s3__12, select_r0s3__3}};
-  wire [9:0]   _GEN_314 = add_i4012_2_r0s3 - {6'h0, and_r0s3__9, _GEN_313};
+  wire [9:0]   _GEN_314 = add_i4027_2_r0s3 - {6'h0, and_r0s3__9, _GEN_313};
   wire [4:0]   _GEN_315 =
-    _GEN_314[9] ? add_i4012_2_r0s3[4:0] : {1'h0, and_r0s3__9, _GEN_313};
+    _GEN_314[9] ? add_i4027_2_r0s3[4:0] : {1'h0, and_r0s3__9, _GEN_313};
   wire [7:0]   _GEN_316 = _GEN_223 - _GEN_225;
   wire [8:0]   _GEN_317 = {_GEN_316[7], _GEN_316};
   wire [7:0]   _GEN_318 = _GEN_229 - _GEN_231;
@@ -30068,18 +30128,18 @@ module kv_decompress_scale_speckv_Design(
   wire [8:0]   _GEN_337 = {_GEN_336[7], _GEN_336};
   wire [8:0]   _GEN_338 = _GEN_335 + _GEN_337;
   wire [9:0]   _GEN_339 = {_GEN_338[8], _GEN_338};
-  wire [9:0]   _GEN_340 = sroa_speculated8285_v_19_r0s2 + sroa_speculated8285_v_3_r0s2;
-  wire [9:0]   _GEN_341 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[31:27]};
-  wire [9:0]   _GEN_342 = or_cond7489_r0s2 ? _GEN_340 : kept_sroa_0_0_r0s2[57:48];
+  wire [9:0]   _GEN_340 = sroa_speculated8176_v_19_r0s2 + sroa_speculated8176_v_3_r0s2;
+  wire [9:0]   _GEN_341 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[31:27]};
+  wire [9:0]   _GEN_342 = or_cond7387_r0s2 ? _GEN_340 : kept_sroa_0_0_r0s2[57:48];
   wire [8:0]   _GEN_343 = ({9{_GEN_342[9]}} ^ _GEN_342[8:0]) + {8'h0, _GEN_342[9]};
   wire [2:0]   _GEN_344 =
     and_r0s3__15
       ? {2'h0, xor_r0s3__16}
       : {and_r0s3__19,
          and_r0s3__16 ? {and_r0s3__17, select_r0s3__4} : {and_r0s3__18, select_r0s3__5}};
-  wire [9:0]   _GEN_345 = add_i4012_3_r0s3 - {6'h0, and_r0s3__15, _GEN_344};
+  wire [9:0]   _GEN_345 = add_i4027_3_r0s3 - {6'h0, and_r0s3__15, _GEN_344};
   wire [4:0]   _GEN_346 =
-    _GEN_345[9] ? add_i4012_3_r0s3[4:0] : {1'h0, and_r0s3__15, _GEN_344};
+    _GEN_345[9] ? add_i4027_3_r0s3[4:0] : {1'h0, and_r0s3__15, _GEN_344};
   wire [8:0]   _GEN_347 = _GEN_169 - _GEN_179;
   wire [9:0]   _GEN_348 = {_GEN_347[8], _GEN_347};
   wire [8:0]   _GEN_349 = _GEN_191 - _GEN_201;
@@ -30088,18 +30148,18 @@ module kv_decompress_scale_speckv_Design(
   wire [9:0]   _GEN_352 = {_GEN_351[8], _GEN_351};
   wire [8:0]   _GEN_353 = _GEN_147 - _GEN_157;
   wire [9:0]   _GEN_354 = {_GEN_353[8], _GEN_353};
-  wire [9:0]   _GEN_355 = sroa_speculated8285_v_20_r0s2 + sroa_speculated8285_v_4_r0s2;
-  wire [9:0]   _GEN_356 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[39:35]};
-  wire [9:0]   _GEN_357 = or_cond7489_r0s2 ? _GEN_355 : kept_sroa_0_0_r0s2[73:64];
+  wire [9:0]   _GEN_355 = sroa_speculated8176_v_20_r0s2 + sroa_speculated8176_v_4_r0s2;
+  wire [9:0]   _GEN_356 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[39:35]};
+  wire [9:0]   _GEN_357 = or_cond7387_r0s2 ? _GEN_355 : kept_sroa_0_0_r0s2[73:64];
   wire [8:0]   _GEN_358 = ({9{_GEN_357[9]}} ^ _GEN_357[8:0]) + {8'h0, _GEN_357[9]};
   wire [2:0]   _GEN_359 =
     and_r0s3__21
       ? {2'h0, xor_r0s3__17}
       : {and_r0s3__25,
          and_r0s3__22 ? {and_r0s3__23, select_r0s3__6} : {and_r0s3__24, select_r0s3__7}};
-  wire [9:0]   _GEN_360 = add_i4012_4_r0s3 - {6'h0, and_r0s3__21, _GEN_359};
+  wire [9:0]   _GEN_360 = add_i4027_4_r0s3 - {6'h0, and_r0s3__21, _GEN_359};
   wire [4:0]   _GEN_361 =
-    _GEN_360[9] ? add_i4012_4_r0s3[4:0] : {1'h0, and_r0s3__21, _GEN_359};
+    _GEN_360[9] ? add_i4027_4_r0s3[4:0] : {1'h0, and_r0s3__21, _GEN_359};
   wire [8:0]   _GEN_362 = _GEN_255 - _GEN_261;
   wire [9:0]   _GEN_363 = {_GEN_362[8], _GEN_362};
   wire [8:0]   _GEN_364 = _GEN_269 - _GEN_275;
@@ -30108,18 +30168,18 @@ module kv_decompress_scale_speckv_Design(
   wire [9:0]   _GEN_367 = {_GEN_366[8], _GEN_366};
   wire [8:0]   _GEN_368 = _GEN_241 - _GEN_247;
   wire [9:0]   _GEN_369 = {_GEN_368[8], _GEN_368};
-  wire [9:0]   _GEN_370 = sroa_speculated8285_v_5_r0s2 + sroa_speculated8285_v_21_r0s2;
-  wire [9:0]   _GEN_371 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[47:43]};
-  wire [9:0]   _GEN_372 = or_cond7489_r0s2 ? _GEN_370 : kept_sroa_0_0_r0s2[89:80];
+  wire [9:0]   _GEN_370 = sroa_speculated8176_v_5_r0s2 + sroa_speculated8176_v_21_r0s2;
+  wire [9:0]   _GEN_371 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[47:43]};
+  wire [9:0]   _GEN_372 = or_cond7387_r0s2 ? _GEN_370 : kept_sroa_0_0_r0s2[89:80];
   wire [8:0]   _GEN_373 = ({9{_GEN_372[9]}} ^ _GEN_372[8:0]) + {8'h0, _GEN_372[9]};
   wire [2:0]   _GEN_374 =
     and_r0s3__27
       ? {2'h0, xor_r0s3__18}
       : {and_r0s3__31,
          and_r0s3__28 ? {and_r0s3__29, select_r0s3__8} : {and_r0s3__30, select_r0s3__9}};
-  wire [9:0]   _GEN_375 = add_i4012_5_r0s3 - {6'h0, and_r0s3__27, _GEN_374};
+  wire [9:0]   _GEN_375 = add_i4027_5_r0s3 - {6'h0, and_r0s3__27, _GEN_374};
   wire [4:0]   _GEN_376 =
-    _GEN_375[9] ? add_i4012_5_r0s3[4:0] : {1'h0, and_r0s3__27, _GEN_374};
+    _GEN_375[9] ? add_i4027_5_r0s3[4:0] : {1'h0, and_r0s3__27, _GEN_374};
   wire [8:0]   _GEN_377 = _GEN_298 - _GEN_300;
   wire [9:0]   _GEN_378 = {_GEN_377[8], _GEN_377};
   wire [8:0]   _GEN_379 = _GEN_304 - _GEN_306;
@@ -30128,9 +30188,9 @@ module kv_decompress_scale_speckv_Design(
   wire [9:0]   _GEN_382 = {_GEN_381[8], _GEN_381};
   wire [8:0]   _GEN_383 = _GEN_292 - _GEN_294;
   wire [9:0]   _GEN_384 = {_GEN_383[8], _GEN_383};
-  wire [9:0]   _GEN_385 = sroa_speculated8285_v_6_r0s2 + sroa_speculated8285_v_22_r0s2;
-  wire [9:0]   _GEN_386 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[55:51]};
-  wire [9:0]   _GEN_387 = or_cond7489_r0s2 ? _GEN_385 : kept_sroa_0_0_r0s2[105:96];
+  wire [9:0]   _GEN_385 = sroa_speculated8176_v_6_r0s2 + sroa_speculated8176_v_22_r0s2;
+  wire [9:0]   _GEN_386 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[55:51]};
+  wire [9:0]   _GEN_387 = or_cond7387_r0s2 ? _GEN_385 : kept_sroa_0_0_r0s2[105:96];
   wire [8:0]   _GEN_388 = ({9{_GEN_387[9]}} ^ _GEN_387[8:0]) + {8'h0, _GEN_387[9]};
   wire [2:0]   _GEN_389 =
     and_r0s3__33
@@ -30139,9 +30199,9 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__34
            ? {and_r0s3__35, select_r0s3__10}
            : {and_r0s3__36, select_r0s3__11}};
-  wire [9:0]   _GEN_390 = add_i4012_6_r0s3 - {6'h0, and_r0s3__33, _GEN_389};
+  wire [9:0]   _GEN_390 = add_i4027_6_r0s3 - {6'h0, and_r0s3__33, _GEN_389};
   wire [4:0]   _GEN_391 =
-    _GEN_390[9] ? add_i4012_6_r0s3[4:0] : {1'h0, and_r0s3__33, _GEN_389};
+    _GEN_390[9] ? add_i4027_6_r0s3[4:0] : {1'h0, and_r0s3__33, _GEN_389};
   wire [8:0]   _GEN_392 = _GEN_329 - _GEN_331;
   wire [9:0]   _GEN_393 = {_GEN_392[8], _GEN_392};
   wire [8:0]   _GEN_394 = _GEN_335 - _GEN_337;
@@ -30150,9 +30210,9 @@ module kv_decompress_scale_speckv_Design(
   wire [9:0]   _GEN_397 = {_GEN_396[8], _GEN_396};
   wire [8:0]   _GEN_398 = _GEN_323 - _GEN_325;
   wire [9:0]   _GEN_399 = {_GEN_398[8], _GEN_398};
-  wire [9:0]   _GEN_400 = sroa_speculated8285_v_7_r0s2 + sroa_speculated8285_v_23_r0s2;
-  wire [9:0]   _GEN_401 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[63:59]};
-  wire [9:0]   _GEN_402 = or_cond7489_r0s2 ? _GEN_400 : kept_sroa_0_0_r0s2[121:112];
+  wire [9:0]   _GEN_400 = sroa_speculated8176_v_7_r0s2 + sroa_speculated8176_v_23_r0s2;
+  wire [9:0]   _GEN_401 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[63:59]};
+  wire [9:0]   _GEN_402 = or_cond7387_r0s2 ? _GEN_400 : kept_sroa_0_0_r0s2[121:112];
   wire [8:0]   _GEN_403 = ({9{_GEN_402[9]}} ^ _GEN_402[8:0]) + {8'h0, _GEN_402[9]};
   wire [2:0]   _GEN_404 =
     and_r0s3__39
@@ -30161,12 +30221,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__40
            ? {and_r0s3__41, select_r0s3__12}
            : {and_r0s3__42, select_r0s3__13}};
-  wire [9:0]   _GEN_405 = add_i4012_7_r0s3 - {6'h0, and_r0s3__39, _GEN_404};
+  wire [9:0]   _GEN_405 = add_i4027_7_r0s3 - {6'h0, and_r0s3__39, _GEN_404};
   wire [4:0]   _GEN_406 =
-    _GEN_405[9] ? add_i4012_7_r0s3[4:0] : {1'h0, and_r0s3__39, _GEN_404};
-  wire [9:0]   _GEN_407 = sroa_speculated8285_v_8_r0s2 + sroa_speculated8285_v_24_r0s2;
-  wire [9:0]   _GEN_408 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[71:67]};
-  wire [9:0]   _GEN_409 = or_cond7489_r0s2 ? _GEN_407 : kept_sroa_0_0_r0s2[137:128];
+    _GEN_405[9] ? add_i4027_7_r0s3[4:0] : {1'h0, and_r0s3__39, _GEN_404};
+  wire [9:0]   _GEN_407 = sroa_speculated8176_v_8_r0s2 + sroa_speculated8176_v_24_r0s2;
+  wire [9:0]   _GEN_408 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[71:67]};
+  wire [9:0]   _GEN_409 = or_cond7387_r0s2 ? _GEN_407 : kept_sroa_0_0_r0s2[137:128];
   wire [8:0]   _GEN_410 = ({9{_GEN_409[9]}} ^ _GEN_409[8:0]) + {8'h0, _GEN_409[9]};
   wire [2:0]   _GEN_411 =
     and_r0s3__45
@@ -30175,12 +30235,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__46
            ? {and_r0s3__47, select_r0s3__14}
            : {and_r0s3__48, select_r0s3__15}};
-  wire [9:0]   _GEN_412 = add_i4012_8_r0s3 - {6'h0, and_r0s3__45, _GEN_411};
+  wire [9:0]   _GEN_412 = add_i4027_8_r0s3 - {6'h0, and_r0s3__45, _GEN_411};
   wire [4:0]   _GEN_413 =
-    _GEN_412[9] ? add_i4012_8_r0s3[4:0] : {1'h0, and_r0s3__45, _GEN_411};
-  wire [9:0]   _GEN_414 = sroa_speculated8285_v_9_r0s2 + sroa_speculated8285_v_25_r0s2;
-  wire [9:0]   _GEN_415 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[79:75]};
-  wire [9:0]   _GEN_416 = or_cond7489_r0s2 ? _GEN_414 : kept_sroa_0_0_r0s2[153:144];
+    _GEN_412[9] ? add_i4027_8_r0s3[4:0] : {1'h0, and_r0s3__45, _GEN_411};
+  wire [9:0]   _GEN_414 = sroa_speculated8176_v_9_r0s2 + sroa_speculated8176_v_25_r0s2;
+  wire [9:0]   _GEN_415 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[79:75]};
+  wire [9:0]   _GEN_416 = or_cond7387_r0s2 ? _GEN_414 : kept_sroa_0_0_r0s2[153:144];
   wire [8:0]   _GEN_417 = ({9{_GEN_416[9]}} ^ _GEN_416[8:0]) + {8'h0, _GEN_416[9]};
   wire [2:0]   _GEN_418 =
     and_r0s3__51
@@ -30189,12 +30249,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__52
            ? {and_r0s3__53, select_r0s3__16}
            : {and_r0s3__54, select_r0s3__17}};
-  wire [9:0]   _GEN_419 = add_i4012_9_r0s3 - {6'h0, and_r0s3__51, _GEN_418};
+  wire [9:0]   _GEN_419 = add_i4027_9_r0s3 - {6'h0, and_r0s3__51, _GEN_418};
   wire [4:0]   _GEN_420 =
-    _GEN_419[9] ? add_i4012_9_r0s3[4:0] : {1'h0, and_r0s3__51, _GEN_418};
-  wire [9:0]   _GEN_421 = sroa_speculated8285_v_10_r0s2 + sroa_speculated8285_v_26_r0s2;
-  wire [9:0]   _GEN_422 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[87:83]};
-  wire [9:0]   _GEN_423 = or_cond7489_r0s2 ? _GEN_421 : kept_sroa_0_0_r0s2[169:160];
+    _GEN_419[9] ? add_i4027_9_r0s3[4:0] : {1'h0, and_r0s3__51, _GEN_418};
+  wire [9:0]   _GEN_421 = sroa_speculated8176_v_10_r0s2 + sroa_speculated8176_v_26_r0s2;
+  wire [9:0]   _GEN_422 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[87:83]};
+  wire [9:0]   _GEN_423 = or_cond7387_r0s2 ? _GEN_421 : kept_sroa_0_0_r0s2[169:160];
   wire [8:0]   _GEN_424 = ({9{_GEN_423[9]}} ^ _GEN_423[8:0]) + {8'h0, _GEN_423[9]};
   wire [2:0]   _GEN_425 =
     and_r0s3__57
@@ -30203,12 +30263,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__58
            ? {and_r0s3__59, select_r0s3__18}
            : {and_r0s3__60, select_r0s3__19}};
-  wire [9:0]   _GEN_426 = add_i4012_10_r0s3 - {6'h0, and_r0s3__57, _GEN_425};
+  wire [9:0]   _GEN_426 = add_i4027_10_r0s3 - {6'h0, and_r0s3__57, _GEN_425};
   wire [4:0]   _GEN_427 =
-    _GEN_426[9] ? add_i4012_10_r0s3[4:0] : {1'h0, and_r0s3__57, _GEN_425};
-  wire [9:0]   _GEN_428 = sroa_speculated8285_v_11_r0s2 + sroa_speculated8285_v_27_r0s2;
-  wire [9:0]   _GEN_429 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[95:91]};
-  wire [9:0]   _GEN_430 = or_cond7489_r0s2 ? _GEN_428 : kept_sroa_0_0_r0s2[185:176];
+    _GEN_426[9] ? add_i4027_10_r0s3[4:0] : {1'h0, and_r0s3__57, _GEN_425};
+  wire [9:0]   _GEN_428 = sroa_speculated8176_v_11_r0s2 + sroa_speculated8176_v_27_r0s2;
+  wire [9:0]   _GEN_429 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[95:91]};
+  wire [9:0]   _GEN_430 = or_cond7387_r0s2 ? _GEN_428 : kept_sroa_0_0_r0s2[185:176];
   wire [8:0]   _GEN_431 = ({9{_GEN_430[9]}} ^ _GEN_430[8:0]) + {8'h0, _GEN_430[9]};
   wire [2:0]   _GEN_432 =
     and_r0s3__63
@@ -30217,12 +30277,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__64
            ? {and_r0s3__65, select_r0s3__20}
            : {and_r0s3__66, select_r0s3__21}};
-  wire [9:0]   _GEN_433 = add_i4012_11_r0s3 - {6'h0, and_r0s3__63, _GEN_432};
+  wire [9:0]   _GEN_433 = add_i4027_11_r0s3 - {6'h0, and_r0s3__63, _GEN_432};
   wire [4:0]   _GEN_434 =
-    _GEN_433[9] ? add_i4012_11_r0s3[4:0] : {1'h0, and_r0s3__63, _GEN_432};
-  wire [9:0]   _GEN_435 = sroa_speculated8285_v_12_r0s2 + sroa_speculated8285_v_28_r0s2;
-  wire [9:0]   _GEN_436 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[103:99]};
-  wire [9:0]   _GEN_437 = or_cond7489_r0s2 ? _GEN_435 : kept_sroa_0_0_r0s2[201:192];
+    _GEN_433[9] ? add_i4027_11_r0s3[4:0] : {1'h0, and_r0s3__63, _GEN_432};
+  wire [9:0]   _GEN_435 = sroa_speculated8176_v_12_r0s2 + sroa_speculated8176_v_28_r0s2;
+  wire [9:0]   _GEN_436 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[103:99]};
+  wire [9:0]   _GEN_437 = or_cond7387_r0s2 ? _GEN_435 : kept_sroa_0_0_r0s2[201:192];
   wire [8:0]   _GEN_438 = ({9{_GEN_437[9]}} ^ _GEN_437[8:0]) + {8'h0, _GEN_437[9]};
   wire [2:0]   _GEN_439 =
     and_r0s3__69
@@ -30231,12 +30291,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__70
            ? {and_r0s3__71, select_r0s3__22}
            : {and_r0s3__72, select_r0s3__23}};
-  wire [9:0]   _GEN_440 = add_i4012_12_r0s3 - {6'h0, and_r0s3__69, _GEN_439};
+  wire [9:0]   _GEN_440 = add_i4027_12_r0s3 - {6'h0, and_r0s3__69, _GEN_439};
   wire [4:0]   _GEN_441 =
-    _GEN_440[9] ? add_i4012_12_r0s3[4:0] : {1'h0, and_r0s3__69, _GEN_439};
-  wire [9:0]   _GEN_442 = sroa_speculated8285_v_13_r0s2 + sroa_speculated8285_v_29_r0s2;
-  wire [9:0]   _GEN_443 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[111:107]};
-  wire [9:0]   _GEN_444 = or_cond7489_r0s2 ? _GEN_442 : kept_sroa_0_0_r0s2[217:208];
+    _GEN_440[9] ? add_i4027_12_r0s3[4:0] : {1'h0, and_r0s3__69, _GEN_439};
+  wire [9:0]   _GEN_442 = sroa_speculated8176_v_13_r0s2 + sroa_speculated8176_v_29_r0s2;
+  wire [9:0]   _GEN_443 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[111:107]};
+  wire [9:0]   _GEN_444 = or_cond7387_r0s2 ? _GEN_442 : kept_sroa_0_0_r0s2[217:208];
   wire [8:0]   _GEN_445 = ({9{_GEN_444[9]}} ^ _GEN_444[8:0]) + {8'h0, _GEN_444[9]};
   wire [2:0]   _GEN_446 =
     and_r0s3__75
@@ -30245,12 +30305,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__76
            ? {and_r0s3__77, select_r0s3__24}
            : {and_r0s3__78, select_r0s3__25}};
-  wire [9:0]   _GEN_447 = add_i4012_13_r0s3 - {6'h0, and_r0s3__75, _GEN_446};
+  wire [9:0]   _GEN_447 = add_i4027_13_r0s3 - {6'h0, and_r0s3__75, _GEN_446};
   wire [4:0]   _GEN_448 =
-    _GEN_447[9] ? add_i4012_13_r0s3[4:0] : {1'h0, and_r0s3__75, _GEN_446};
-  wire [9:0]   _GEN_449 = sroa_speculated8285_v_14_r0s2 + sroa_speculated8285_v_30_r0s2;
-  wire [9:0]   _GEN_450 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[119:115]};
-  wire [9:0]   _GEN_451 = or_cond7489_r0s2 ? _GEN_449 : kept_sroa_0_0_r0s2[233:224];
+    _GEN_447[9] ? add_i4027_13_r0s3[4:0] : {1'h0, and_r0s3__75, _GEN_446};
+  wire [9:0]   _GEN_449 = sroa_speculated8176_v_14_r0s2 + sroa_speculated8176_v_30_r0s2;
+  wire [9:0]   _GEN_450 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[119:115]};
+  wire [9:0]   _GEN_451 = or_cond7387_r0s2 ? _GEN_449 : kept_sroa_0_0_r0s2[233:224];
   wire [8:0]   _GEN_452 = ({9{_GEN_451[9]}} ^ _GEN_451[8:0]) + {8'h0, _GEN_451[9]};
   wire [2:0]   _GEN_453 =
     and_r0s3__81
@@ -30259,12 +30319,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__82
            ? {and_r0s3__83, select_r0s3__26}
            : {and_r0s3__84, select_r0s3__27}};
-  wire [9:0]   _GEN_454 = add_i4012_14_r0s3 - {6'h0, and_r0s3__81, _GEN_453};
+  wire [9:0]   _GEN_454 = add_i4027_14_r0s3 - {6'h0, and_r0s3__81, _GEN_453};
   wire [4:0]   _GEN_455 =
-    _GEN_454[9] ? add_i4012_14_r0s3[4:0] : {1'h0, and_r0s3__81, _GEN_453};
-  wire [9:0]   _GEN_456 = sroa_speculated8285_v_15_r0s2 + sroa_speculated8285_v_31_r0s2;
-  wire [9:0]   _GEN_457 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[127:123]};
-  wire [9:0]   _GEN_458 = or_cond7489_r0s2 ? _GEN_456 : kept_sroa_0_0_r0s2[249:240];
+    _GEN_454[9] ? add_i4027_14_r0s3[4:0] : {1'h0, and_r0s3__81, _GEN_453};
+  wire [9:0]   _GEN_456 = sroa_speculated8176_v_15_r0s2 + sroa_speculated8176_v_31_r0s2;
+  wire [9:0]   _GEN_457 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[127:123]};
+  wire [9:0]   _GEN_458 = or_cond7387_r0s2 ? _GEN_456 : kept_sroa_0_0_r0s2[249:240];
   wire [8:0]   _GEN_459 = ({9{_GEN_458[9]}} ^ _GEN_458[8:0]) + {8'h0, _GEN_458[9]};
   wire [2:0]   _GEN_460 =
     and_r0s3__87
@@ -30273,12 +30333,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__88
            ? {and_r0s3__89, select_r0s3__28}
            : {and_r0s3__90, select_r0s3__29}};
-  wire [9:0]   _GEN_461 = add_i4012_15_r0s3 - {6'h0, and_r0s3__87, _GEN_460};
+  wire [9:0]   _GEN_461 = add_i4027_15_r0s3 - {6'h0, and_r0s3__87, _GEN_460};
   wire [4:0]   _GEN_462 =
-    _GEN_461[9] ? add_i4012_15_r0s3[4:0] : {1'h0, and_r0s3__87, _GEN_460};
-  wire [9:0]   _GEN_463 = sroa_speculated8285_v_r0s2 - sroa_speculated8285_v_16_r0s2;
-  wire [9:0]   _GEN_464 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[135:131]};
-  wire [9:0]   _GEN_465 = or_cond7489_r0s2 ? _GEN_463 : kept_sroa_0_0_r0s2[265:256];
+    _GEN_461[9] ? add_i4027_15_r0s3[4:0] : {1'h0, and_r0s3__87, _GEN_460};
+  wire [9:0]   _GEN_463 = sroa_speculated8176_v_r0s2 - sroa_speculated8176_v_16_r0s2;
+  wire [9:0]   _GEN_464 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[135:131]};
+  wire [9:0]   _GEN_465 = or_cond7387_r0s2 ? _GEN_463 : kept_sroa_0_0_r0s2[265:256];
   wire [8:0]   _GEN_466 = ({9{_GEN_465[9]}} ^ _GEN_465[8:0]) + {8'h0, _GEN_465[9]};
   wire [2:0]   _GEN_467 =
     and_r0s3__93
@@ -30287,12 +30347,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__94
            ? {and_r0s3__95, select_r0s3__30}
            : {and_r0s3__96, select_r0s3__31}};
-  wire [9:0]   _GEN_468 = add_i4012_16_r0s3 - {6'h0, and_r0s3__93, _GEN_467};
+  wire [9:0]   _GEN_468 = add_i4027_16_r0s3 - {6'h0, and_r0s3__93, _GEN_467};
   wire [4:0]   _GEN_469 =
-    _GEN_468[9] ? add_i4012_16_r0s3[4:0] : {1'h0, and_r0s3__93, _GEN_467};
-  wire [9:0]   _GEN_470 = sroa_speculated8285_v_1_r0s2 - sroa_speculated8285_v_17_r0s2;
-  wire [9:0]   _GEN_471 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[143:139]};
-  wire [9:0]   _GEN_472 = or_cond7489_r0s2 ? _GEN_470 : kept_sroa_0_0_r0s2[281:272];
+    _GEN_468[9] ? add_i4027_16_r0s3[4:0] : {1'h0, and_r0s3__93, _GEN_467};
+  wire [9:0]   _GEN_470 = sroa_speculated8176_v_1_r0s2 - sroa_speculated8176_v_17_r0s2;
+  wire [9:0]   _GEN_471 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[143:139]};
+  wire [9:0]   _GEN_472 = or_cond7387_r0s2 ? _GEN_470 : kept_sroa_0_0_r0s2[281:272];
   wire [8:0]   _GEN_473 = ({9{_GEN_472[9]}} ^ _GEN_472[8:0]) + {8'h0, _GEN_472[9]};
   wire [2:0]   _GEN_474 =
     and_r0s3__99
@@ -30301,12 +30361,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__100
            ? {and_r0s3__101, select_r0s3__32}
            : {and_r0s3__102, select_r0s3__33}};
-  wire [9:0]   _GEN_475 = add_i4012_17_r0s3 - {6'h0, and_r0s3__99, _GEN_474};
+  wire [9:0]   _GEN_475 = add_i4027_17_r0s3 - {6'h0, and_r0s3__99, _GEN_474};
   wire [4:0]   _GEN_476 =
-    _GEN_475[9] ? add_i4012_17_r0s3[4:0] : {1'h0, and_r0s3__99, _GEN_474};
-  wire [9:0]   _GEN_477 = sroa_speculated8285_v_2_r0s2 - sroa_speculated8285_v_18_r0s2;
-  wire [9:0]   _GEN_478 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[151:147]};
-  wire [9:0]   _GEN_479 = or_cond7489_r0s2 ? _GEN_477 : kept_sroa_0_0_r0s2[297:288];
+    _GEN_475[9] ? add_i4027_17_r0s3[4:0] : {1'h0, and_r0s3__99, _GEN_474};
+  wire [9:0]   _GEN_477 = sroa_speculated8176_v_2_r0s2 - sroa_speculated8176_v_18_r0s2;
+  wire [9:0]   _GEN_478 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[151:147]};
+  wire [9:0]   _GEN_479 = or_cond7387_r0s2 ? _GEN_477 : kept_sroa_0_0_r0s2[297:288];
   wire [8:0]   _GEN_480 = ({9{_GEN_479[9]}} ^ _GEN_479[8:0]) + {8'h0, _GEN_479[9]};
   wire [2:0]   _GEN_481 =
     and_r0s3__105
@@ -30315,12 +30375,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__106
            ? {and_r0s3__107, select_r0s3__34}
            : {and_r0s3__108, select_r0s3__35}};
-  wire [9:0]   _GEN_482 = add_i4012_18_r0s3 - {6'h0, and_r0s3__105, _GEN_481};
+  wire [9:0]   _GEN_482 = add_i4027_18_r0s3 - {6'h0, and_r0s3__105, _GEN_481};
   wire [4:0]   _GEN_483 =
-    _GEN_482[9] ? add_i4012_18_r0s3[4:0] : {1'h0, and_r0s3__105, _GEN_481};
-  wire [9:0]   _GEN_484 = sroa_speculated8285_v_3_r0s2 - sroa_speculated8285_v_19_r0s2;
-  wire [9:0]   _GEN_485 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[159:155]};
-  wire [9:0]   _GEN_486 = or_cond7489_r0s2 ? _GEN_484 : kept_sroa_0_0_r0s2[313:304];
+    _GEN_482[9] ? add_i4027_18_r0s3[4:0] : {1'h0, and_r0s3__105, _GEN_481};
+  wire [9:0]   _GEN_484 = sroa_speculated8176_v_3_r0s2 - sroa_speculated8176_v_19_r0s2;
+  wire [9:0]   _GEN_485 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[159:155]};
+  wire [9:0]   _GEN_486 = or_cond7387_r0s2 ? _GEN_484 : kept_sroa_0_0_r0s2[313:304];
   wire [8:0]   _GEN_487 = ({9{_GEN_486[9]}} ^ _GEN_486[8:0]) + {8'h0, _GEN_486[9]};
   wire [2:0]   _GEN_488 =
     and_r0s3__111
@@ -30329,12 +30389,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__112
            ? {and_r0s3__113, select_r0s3__36}
            : {and_r0s3__114, select_r0s3__37}};
-  wire [9:0]   _GEN_489 = add_i4012_19_r0s3 - {6'h0, and_r0s3__111, _GEN_488};
+  wire [9:0]   _GEN_489 = add_i4027_19_r0s3 - {6'h0, and_r0s3__111, _GEN_488};
   wire [4:0]   _GEN_490 =
-    _GEN_489[9] ? add_i4012_19_r0s3[4:0] : {1'h0, and_r0s3__111, _GEN_488};
-  wire [9:0]   _GEN_491 = sroa_speculated8285_v_4_r0s2 - sroa_speculated8285_v_20_r0s2;
-  wire [9:0]   _GEN_492 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[167:163]};
-  wire [9:0]   _GEN_493 = or_cond7489_r0s2 ? _GEN_491 : kept_sroa_0_0_r0s2[329:320];
+    _GEN_489[9] ? add_i4027_19_r0s3[4:0] : {1'h0, and_r0s3__111, _GEN_488};
+  wire [9:0]   _GEN_491 = sroa_speculated8176_v_4_r0s2 - sroa_speculated8176_v_20_r0s2;
+  wire [9:0]   _GEN_492 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[167:163]};
+  wire [9:0]   _GEN_493 = or_cond7387_r0s2 ? _GEN_491 : kept_sroa_0_0_r0s2[329:320];
   wire [8:0]   _GEN_494 = ({9{_GEN_493[9]}} ^ _GEN_493[8:0]) + {8'h0, _GEN_493[9]};
   wire [2:0]   _GEN_495 =
     and_r0s3__117
@@ -30343,12 +30403,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__118
            ? {and_r0s3__119, select_r0s3__38}
            : {and_r0s3__120, select_r0s3__39}};
-  wire [9:0]   _GEN_496 = add_i4012_20_r0s3 - {6'h0, and_r0s3__117, _GEN_495};
+  wire [9:0]   _GEN_496 = add_i4027_20_r0s3 - {6'h0, and_r0s3__117, _GEN_495};
   wire [4:0]   _GEN_497 =
-    _GEN_496[9] ? add_i4012_20_r0s3[4:0] : {1'h0, and_r0s3__117, _GEN_495};
-  wire [9:0]   _GEN_498 = sroa_speculated8285_v_5_r0s2 - sroa_speculated8285_v_21_r0s2;
-  wire [9:0]   _GEN_499 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[175:171]};
-  wire [9:0]   _GEN_500 = or_cond7489_r0s2 ? _GEN_498 : kept_sroa_0_0_r0s2[345:336];
+    _GEN_496[9] ? add_i4027_20_r0s3[4:0] : {1'h0, and_r0s3__117, _GEN_495};
+  wire [9:0]   _GEN_498 = sroa_speculated8176_v_5_r0s2 - sroa_speculated8176_v_21_r0s2;
+  wire [9:0]   _GEN_499 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[175:171]};
+  wire [9:0]   _GEN_500 = or_cond7387_r0s2 ? _GEN_498 : kept_sroa_0_0_r0s2[345:336];
   wire [8:0]   _GEN_501 = ({9{_GEN_500[9]}} ^ _GEN_500[8:0]) + {8'h0, _GEN_500[9]};
   wire [2:0]   _GEN_502 =
     and_r0s3__123
@@ -30357,12 +30417,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__124
            ? {and_r0s3__125, select_r0s3__40}
            : {and_r0s3__126, select_r0s3__41}};
-  wire [9:0]   _GEN_503 = add_i4012_21_r0s3 - {6'h0, and_r0s3__123, _GEN_502};
+  wire [9:0]   _GEN_503 = add_i4027_21_r0s3 - {6'h0, and_r0s3__123, _GEN_502};
   wire [4:0]   _GEN_504 =
-    _GEN_503[9] ? add_i4012_21_r0s3[4:0] : {1'h0, and_r0s3__123, _GEN_502};
-  wire [9:0]   _GEN_505 = sroa_speculated8285_v_6_r0s2 - sroa_speculated8285_v_22_r0s2;
-  wire [9:0]   _GEN_506 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[183:179]};
-  wire [9:0]   _GEN_507 = or_cond7489_r0s2 ? _GEN_505 : kept_sroa_0_0_r0s2[361:352];
+    _GEN_503[9] ? add_i4027_21_r0s3[4:0] : {1'h0, and_r0s3__123, _GEN_502};
+  wire [9:0]   _GEN_505 = sroa_speculated8176_v_6_r0s2 - sroa_speculated8176_v_22_r0s2;
+  wire [9:0]   _GEN_506 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[183:179]};
+  wire [9:0]   _GEN_507 = or_cond7387_r0s2 ? _GEN_505 : kept_sroa_0_0_r0s2[361:352];
   wire [8:0]   _GEN_508 = ({9{_GEN_507[9]}} ^ _GEN_507[8:0]) + {8'h0, _GEN_507[9]};
   wire [2:0]   _GEN_509 =
     and_r0s3__129
@@ -30371,12 +30431,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__130
            ? {and_r0s3__131, select_r0s3__42}
            : {and_r0s3__132, select_r0s3__43}};
-  wire [9:0]   _GEN_510 = add_i4012_22_r0s3 - {6'h0, and_r0s3__129, _GEN_509};
+  wire [9:0]   _GEN_510 = add_i4027_22_r0s3 - {6'h0, and_r0s3__129, _GEN_509};
   wire [4:0]   _GEN_511 =
-    _GEN_510[9] ? add_i4012_22_r0s3[4:0] : {1'h0, and_r0s3__129, _GEN_509};
-  wire [9:0]   _GEN_512 = sroa_speculated8285_v_7_r0s2 - sroa_speculated8285_v_23_r0s2;
-  wire [9:0]   _GEN_513 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[191:187]};
-  wire [9:0]   _GEN_514 = or_cond7489_r0s2 ? _GEN_512 : kept_sroa_0_0_r0s2[377:368];
+    _GEN_510[9] ? add_i4027_22_r0s3[4:0] : {1'h0, and_r0s3__129, _GEN_509};
+  wire [9:0]   _GEN_512 = sroa_speculated8176_v_7_r0s2 - sroa_speculated8176_v_23_r0s2;
+  wire [9:0]   _GEN_513 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[191:187]};
+  wire [9:0]   _GEN_514 = or_cond7387_r0s2 ? _GEN_512 : kept_sroa_0_0_r0s2[377:368];
   wire [8:0]   _GEN_515 = ({9{_GEN_514[9]}} ^ _GEN_514[8:0]) + {8'h0, _GEN_514[9]};
   wire [2:0]   _GEN_516 =
     and_r0s3__135
@@ -30385,12 +30445,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__136
            ? {and_r0s3__137, select_r0s3__44}
            : {and_r0s3__138, select_r0s3__45}};
-  wire [9:0]   _GEN_517 = add_i4012_23_r0s3 - {6'h0, and_r0s3__135, _GEN_516};
+  wire [9:0]   _GEN_517 = add_i4027_23_r0s3 - {6'h0, and_r0s3__135, _GEN_516};
   wire [4:0]   _GEN_518 =
-    _GEN_517[9] ? add_i4012_23_r0s3[4:0] : {1'h0, and_r0s3__135, _GEN_516};
-  wire [9:0]   _GEN_519 = sroa_speculated8285_v_8_r0s2 - sroa_speculated8285_v_24_r0s2;
-  wire [9:0]   _GEN_520 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[199:195]};
-  wire [9:0]   _GEN_521 = or_cond7489_r0s2 ? _GEN_519 : kept_sroa_0_0_r0s2[393:384];
+    _GEN_517[9] ? add_i4027_23_r0s3[4:0] : {1'h0, and_r0s3__135, _GEN_516};
+  wire [9:0]   _GEN_519 = sroa_speculated8176_v_8_r0s2 - sroa_speculated8176_v_24_r0s2;
+  wire [9:0]   _GEN_520 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[199:195]};
+  wire [9:0]   _GEN_521 = or_cond7387_r0s2 ? _GEN_519 : kept_sroa_0_0_r0s2[393:384];
   wire [8:0]   _GEN_522 = ({9{_GEN_521[9]}} ^ _GEN_521[8:0]) + {8'h0, _GEN_521[9]};
   wire [2:0]   _GEN_523 =
     and_r0s3__141
@@ -30399,12 +30459,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__142
            ? {and_r0s3__143, select_r0s3__46}
            : {and_r0s3__144, select_r0s3__47}};
-  wire [9:0]   _GEN_524 = add_i4012_24_r0s3 - {6'h0, and_r0s3__141, _GEN_523};
+  wire [9:0]   _GEN_524 = add_i4027_24_r0s3 - {6'h0, and_r0s3__141, _GEN_523};
   wire [4:0]   _GEN_525 =
-    _GEN_524[9] ? add_i4012_24_r0s3[4:0] : {1'h0, and_r0s3__141, _GEN_523};
-  wire [9:0]   _GEN_526 = sroa_speculated8285_v_9_r0s2 - sroa_speculated8285_v_25_r0s2;
-  wire [9:0]   _GEN_527 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[207:203]};
-  wire [9:0]   _GEN_528 = or_cond7489_r0s2 ? _GEN_526 : kept_sroa_0_0_r0s2[409:400];
+    _GEN_524[9] ? add_i4027_24_r0s3[4:0] : {1'h0, and_r0s3__141, _GEN_523};
+  wire [9:0]   _GEN_526 = sroa_speculated8176_v_9_r0s2 - sroa_speculated8176_v_25_r0s2;
+  wire [9:0]   _GEN_527 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[207:203]};
+  wire [9:0]   _GEN_528 = or_cond7387_r0s2 ? _GEN_526 : kept_sroa_0_0_r0s2[409:400];
   wire [8:0]   _GEN_529 = ({9{_GEN_528[9]}} ^ _GEN_528[8:0]) + {8'h0, _GEN_528[9]};
   wire [2:0]   _GEN_530 =
     and_r0s3__147
@@ -30413,12 +30473,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__148
            ? {and_r0s3__149, select_r0s3__48}
            : {and_r0s3__150, select_r0s3__49}};
-  wire [9:0]   _GEN_531 = add_i4012_25_r0s3 - {6'h0, and_r0s3__147, _GEN_530};
+  wire [9:0]   _GEN_531 = add_i4027_25_r0s3 - {6'h0, and_r0s3__147, _GEN_530};
   wire [4:0]   _GEN_532 =
-    _GEN_531[9] ? add_i4012_25_r0s3[4:0] : {1'h0, and_r0s3__147, _GEN_530};
-  wire [9:0]   _GEN_533 = sroa_speculated8285_v_10_r0s2 - sroa_speculated8285_v_26_r0s2;
-  wire [9:0]   _GEN_534 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[215:211]};
-  wire [9:0]   _GEN_535 = or_cond7489_r0s2 ? _GEN_533 : kept_sroa_0_0_r0s2[425:416];
+    _GEN_531[9] ? add_i4027_25_r0s3[4:0] : {1'h0, and_r0s3__147, _GEN_530};
+  wire [9:0]   _GEN_533 = sroa_speculated8176_v_10_r0s2 - sroa_speculated8176_v_26_r0s2;
+  wire [9:0]   _GEN_534 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[215:211]};
+  wire [9:0]   _GEN_535 = or_cond7387_r0s2 ? _GEN_533 : kept_sroa_0_0_r0s2[425:416];
   wire [8:0]   _GEN_536 = ({9{_GEN_535[9]}} ^ _GEN_535[8:0]) + {8'h0, _GEN_535[9]};
   wire [2:0]   _GEN_537 =
     and_r0s3__153
@@ -30427,12 +30487,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__154
            ? {and_r0s3__155, select_r0s3__50}
            : {and_r0s3__156, select_r0s3__51}};
-  wire [9:0]   _GEN_538 = add_i4012_26_r0s3 - {6'h0, and_r0s3__153, _GEN_537};
+  wire [9:0]   _GEN_538 = add_i4027_26_r0s3 - {6'h0, and_r0s3__153, _GEN_537};
   wire [4:0]   _GEN_539 =
-    _GEN_538[9] ? add_i4012_26_r0s3[4:0] : {1'h0, and_r0s3__153, _GEN_537};
-  wire [9:0]   _GEN_540 = sroa_speculated8285_v_11_r0s2 - sroa_speculated8285_v_27_r0s2;
-  wire [9:0]   _GEN_541 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[223:219]};
-  wire [9:0]   _GEN_542 = or_cond7489_r0s2 ? _GEN_540 : kept_sroa_0_0_r0s2[441:432];
+    _GEN_538[9] ? add_i4027_26_r0s3[4:0] : {1'h0, and_r0s3__153, _GEN_537};
+  wire [9:0]   _GEN_540 = sroa_speculated8176_v_11_r0s2 - sroa_speculated8176_v_27_r0s2;
+  wire [9:0]   _GEN_541 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[223:219]};
+  wire [9:0]   _GEN_542 = or_cond7387_r0s2 ? _GEN_540 : kept_sroa_0_0_r0s2[441:432];
   wire [8:0]   _GEN_543 = ({9{_GEN_542[9]}} ^ _GEN_542[8:0]) + {8'h0, _GEN_542[9]};
   wire [2:0]   _GEN_544 =
     and_r0s3__159
@@ -30441,12 +30501,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__160
            ? {and_r0s3__161, select_r0s3__52}
            : {and_r0s3__162, select_r0s3__53}};
-  wire [9:0]   _GEN_545 = add_i4012_27_r0s3 - {6'h0, and_r0s3__159, _GEN_544};
+  wire [9:0]   _GEN_545 = add_i4027_27_r0s3 - {6'h0, and_r0s3__159, _GEN_544};
   wire [4:0]   _GEN_546 =
-    _GEN_545[9] ? add_i4012_27_r0s3[4:0] : {1'h0, and_r0s3__159, _GEN_544};
-  wire [9:0]   _GEN_547 = sroa_speculated8285_v_12_r0s2 - sroa_speculated8285_v_28_r0s2;
-  wire [9:0]   _GEN_548 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[231:227]};
-  wire [9:0]   _GEN_549 = or_cond7489_r0s2 ? _GEN_547 : kept_sroa_0_0_r0s2[457:448];
+    _GEN_545[9] ? add_i4027_27_r0s3[4:0] : {1'h0, and_r0s3__159, _GEN_544};
+  wire [9:0]   _GEN_547 = sroa_speculated8176_v_12_r0s2 - sroa_speculated8176_v_28_r0s2;
+  wire [9:0]   _GEN_548 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[231:227]};
+  wire [9:0]   _GEN_549 = or_cond7387_r0s2 ? _GEN_547 : kept_sroa_0_0_r0s2[457:448];
   wire [8:0]   _GEN_550 = ({9{_GEN_549[9]}} ^ _GEN_549[8:0]) + {8'h0, _GEN_549[9]};
   wire [2:0]   _GEN_551 =
     and_r0s3__165
@@ -30455,12 +30515,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__166
            ? {and_r0s3__167, select_r0s3__54}
            : {and_r0s3__168, select_r0s3__55}};
-  wire [9:0]   _GEN_552 = add_i4012_28_r0s3 - {6'h0, and_r0s3__165, _GEN_551};
+  wire [9:0]   _GEN_552 = add_i4027_28_r0s3 - {6'h0, and_r0s3__165, _GEN_551};
   wire [4:0]   _GEN_553 =
-    _GEN_552[9] ? add_i4012_28_r0s3[4:0] : {1'h0, and_r0s3__165, _GEN_551};
-  wire [9:0]   _GEN_554 = sroa_speculated8285_v_13_r0s2 - sroa_speculated8285_v_29_r0s2;
-  wire [9:0]   _GEN_555 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[239:235]};
-  wire [9:0]   _GEN_556 = or_cond7489_r0s2 ? _GEN_554 : kept_sroa_0_0_r0s2[473:464];
+    _GEN_552[9] ? add_i4027_28_r0s3[4:0] : {1'h0, and_r0s3__165, _GEN_551};
+  wire [9:0]   _GEN_554 = sroa_speculated8176_v_13_r0s2 - sroa_speculated8176_v_29_r0s2;
+  wire [9:0]   _GEN_555 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[239:235]};
+  wire [9:0]   _GEN_556 = or_cond7387_r0s2 ? _GEN_554 : kept_sroa_0_0_r0s2[473:464];
   wire [8:0]   _GEN_557 = ({9{_GEN_556[9]}} ^ _GEN_556[8:0]) + {8'h0, _GEN_556[9]};
   wire [2:0]   _GEN_558 =
     and_r0s3__171
@@ -30469,12 +30529,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__172
            ? {and_r0s3__173, select_r0s3__56}
            : {and_r0s3__174, select_r0s3__57}};
-  wire [9:0]   _GEN_559 = add_i4012_29_r0s3 - {6'h0, and_r0s3__171, _GEN_558};
+  wire [9:0]   _GEN_559 = add_i4027_29_r0s3 - {6'h0, and_r0s3__171, _GEN_558};
   wire [4:0]   _GEN_560 =
-    _GEN_559[9] ? add_i4012_29_r0s3[4:0] : {1'h0, and_r0s3__171, _GEN_558};
-  wire [9:0]   _GEN_561 = sroa_speculated8285_v_14_r0s2 - sroa_speculated8285_v_30_r0s2;
-  wire [9:0]   _GEN_562 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[247:243]};
-  wire [9:0]   _GEN_563 = or_cond7489_r0s2 ? _GEN_561 : kept_sroa_0_0_r0s2[489:480];
+    _GEN_559[9] ? add_i4027_29_r0s3[4:0] : {1'h0, and_r0s3__171, _GEN_558};
+  wire [9:0]   _GEN_561 = sroa_speculated8176_v_14_r0s2 - sroa_speculated8176_v_30_r0s2;
+  wire [9:0]   _GEN_562 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[247:243]};
+  wire [9:0]   _GEN_563 = or_cond7387_r0s2 ? _GEN_561 : kept_sroa_0_0_r0s2[489:480];
   wire [8:0]   _GEN_564 = ({9{_GEN_563[9]}} ^ _GEN_563[8:0]) + {8'h0, _GEN_563[9]};
   wire [2:0]   _GEN_565 =
     and_r0s3__177
@@ -30483,12 +30543,12 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__178
            ? {and_r0s3__179, select_r0s3__58}
            : {and_r0s3__180, select_r0s3__59}};
-  wire [9:0]   _GEN_566 = add_i4012_30_r0s3 - {6'h0, and_r0s3__177, _GEN_565};
+  wire [9:0]   _GEN_566 = add_i4027_30_r0s3 - {6'h0, and_r0s3__177, _GEN_565};
   wire [4:0]   _GEN_567 =
-    _GEN_566[9] ? add_i4012_30_r0s3[4:0] : {1'h0, and_r0s3__177, _GEN_565};
-  wire [9:0]   _GEN_568 = sroa_speculated8285_v_15_r0s2 - sroa_speculated8285_v_31_r0s2;
-  wire [9:0]   _GEN_569 = conv_i3800_r0s1 + {5'h0, kept_sroa_5_0_r0s1[255:251]};
-  wire [9:0]   _GEN_570 = or_cond7489_r0s2 ? _GEN_568 : kept_sroa_0_0_r0s2[505:496];
+    _GEN_566[9] ? add_i4027_30_r0s3[4:0] : {1'h0, and_r0s3__177, _GEN_565};
+  wire [9:0]   _GEN_568 = sroa_speculated8176_v_15_r0s2 - sroa_speculated8176_v_31_r0s2;
+  wire [9:0]   _GEN_569 = conv_i3815_r0s1 + {5'h0, kept_sroa_5_0_r0s1[255:251]};
+  wire [9:0]   _GEN_570 = or_cond7387_r0s2 ? _GEN_568 : kept_sroa_0_0_r0s2[505:496];
   wire [8:0]   _GEN_571 = ({9{_GEN_570[9]}} ^ _GEN_570[8:0]) + {8'h0, _GEN_570[9]};
   wire [2:0]   _GEN_572 =
     and_r0s3__183
@@ -30497,9 +30557,9 @@ module kv_decompress_scale_speckv_Design(
          and_r0s3__184
            ? {and_r0s3__185, select_r0s3__60}
            : {and_r0s3__186, select_r0s3__61}};
-  wire [9:0]   _GEN_573 = add_i4012_31_r0s3 - {6'h0, and_r0s3__183, _GEN_572};
+  wire [9:0]   _GEN_573 = add_i4027_31_r0s3 - {6'h0, and_r0s3__183, _GEN_572};
   wire [4:0]   _GEN_574 =
-    _GEN_573[9] ? add_i4012_31_r0s3[4:0] : {1'h0, and_r0s3__183, _GEN_572};
+    _GEN_573[9] ? add_i4027_31_r0s3[4:0] : {1'h0, and_r0s3__183, _GEN_572};
   wire [9:0]   _GEN_575 = out_left_sroa_0_0_r0 - 10'h1;
   wire         _GEN_576 =
     first_0_r0
@@ -30514,7 +30574,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_583 = ~(_GEN_281[2]) & ~(_GEN_281[1]);
   wire         _GEN_584 = _GEN_582 & _GEN_583;
   wire [6:0]   _GEN_585 =
-    (cmp_i5029_1_r0s3 & _GEN_283[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[10:8]})
+    (cmp_i5033_1_r0s3 & _GEN_283[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[10:8]})
     << _GEN_284[1:0];
   wire         _GEN_586 = ~(_GEN_312[8]) & ~(_GEN_312[7]);
   wire         _GEN_587 = ~(_GEN_312[6]) & ~(_GEN_312[5]);
@@ -30523,7 +30583,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_590 = ~(_GEN_312[2]) & ~(_GEN_312[1]);
   wire         _GEN_591 = _GEN_589 & _GEN_590;
   wire [6:0]   _GEN_592 =
-    (cmp_i5029_2_r0s3 & _GEN_314[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[18:16]})
+    (cmp_i5033_2_r0s3 & _GEN_314[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[18:16]})
     << _GEN_315[1:0];
   wire         _GEN_593 = ~(_GEN_343[8]) & ~(_GEN_343[7]);
   wire         _GEN_594 = ~(_GEN_343[6]) & ~(_GEN_343[5]);
@@ -30532,7 +30592,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_597 = ~(_GEN_343[2]) & ~(_GEN_343[1]);
   wire         _GEN_598 = _GEN_596 & _GEN_597;
   wire [6:0]   _GEN_599 =
-    (cmp_i5029_3_r0s3 & _GEN_345[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[26:24]})
+    (cmp_i5033_3_r0s3 & _GEN_345[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[26:24]})
     << _GEN_346[1:0];
   wire         _GEN_600 = ~(_GEN_358[8]) & ~(_GEN_358[7]);
   wire         _GEN_601 = ~(_GEN_358[6]) & ~(_GEN_358[5]);
@@ -30541,7 +30601,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_604 = ~(_GEN_358[2]) & ~(_GEN_358[1]);
   wire         _GEN_605 = _GEN_603 & _GEN_604;
   wire [6:0]   _GEN_606 =
-    (cmp_i5029_4_r0s3 & _GEN_360[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[34:32]})
+    (cmp_i5033_4_r0s3 & _GEN_360[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[34:32]})
     << _GEN_361[1:0];
   wire         _GEN_607 = ~(_GEN_373[8]) & ~(_GEN_373[7]);
   wire         _GEN_608 = ~(_GEN_373[6]) & ~(_GEN_373[5]);
@@ -30550,7 +30610,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_611 = ~(_GEN_373[2]) & ~(_GEN_373[1]);
   wire         _GEN_612 = _GEN_610 & _GEN_611;
   wire [6:0]   _GEN_613 =
-    (cmp_i5029_5_r0s3 & _GEN_375[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[42:40]})
+    (cmp_i5033_5_r0s3 & _GEN_375[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[42:40]})
     << _GEN_376[1:0];
   wire         _GEN_614 = ~(_GEN_388[8]) & ~(_GEN_388[7]);
   wire         _GEN_615 = ~(_GEN_388[6]) & ~(_GEN_388[5]);
@@ -30559,7 +30619,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_618 = ~(_GEN_388[2]) & ~(_GEN_388[1]);
   wire         _GEN_619 = _GEN_617 & _GEN_618;
   wire [6:0]   _GEN_620 =
-    (cmp_i5029_6_r0s3 & _GEN_390[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[50:48]})
+    (cmp_i5033_6_r0s3 & _GEN_390[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[50:48]})
     << _GEN_391[1:0];
   wire         _GEN_621 = ~(_GEN_403[8]) & ~(_GEN_403[7]);
   wire         _GEN_622 = ~(_GEN_403[6]) & ~(_GEN_403[5]);
@@ -30568,7 +30628,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_625 = ~(_GEN_403[2]) & ~(_GEN_403[1]);
   wire         _GEN_626 = _GEN_624 & _GEN_625;
   wire [6:0]   _GEN_627 =
-    (cmp_i5029_7_r0s3 & _GEN_405[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[58:56]})
+    (cmp_i5033_7_r0s3 & _GEN_405[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[58:56]})
     << _GEN_406[1:0];
   wire         _GEN_628 = ~(_GEN_410[8]) & ~(_GEN_410[7]);
   wire         _GEN_629 = ~(_GEN_410[6]) & ~(_GEN_410[5]);
@@ -30577,7 +30637,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_632 = ~(_GEN_410[2]) & ~(_GEN_410[1]);
   wire         _GEN_633 = _GEN_631 & _GEN_632;
   wire [6:0]   _GEN_634 =
-    (cmp_i5029_8_r0s3 & _GEN_412[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[66:64]})
+    (cmp_i5033_8_r0s3 & _GEN_412[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[66:64]})
     << _GEN_413[1:0];
   wire         _GEN_635 = ~(_GEN_417[8]) & ~(_GEN_417[7]);
   wire         _GEN_636 = ~(_GEN_417[6]) & ~(_GEN_417[5]);
@@ -30586,7 +30646,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_639 = ~(_GEN_417[2]) & ~(_GEN_417[1]);
   wire         _GEN_640 = _GEN_638 & _GEN_639;
   wire [6:0]   _GEN_641 =
-    (cmp_i5029_9_r0s3 & _GEN_419[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[74:72]})
+    (cmp_i5033_9_r0s3 & _GEN_419[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[74:72]})
     << _GEN_420[1:0];
   wire         _GEN_642 = ~(_GEN_424[8]) & ~(_GEN_424[7]);
   wire         _GEN_643 = ~(_GEN_424[6]) & ~(_GEN_424[5]);
@@ -30595,7 +30655,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_646 = ~(_GEN_424[2]) & ~(_GEN_424[1]);
   wire         _GEN_647 = _GEN_645 & _GEN_646;
   wire [6:0]   _GEN_648 =
-    (cmp_i5029_10_r0s3 & _GEN_426[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[82:80]})
+    (cmp_i5033_10_r0s3 & _GEN_426[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[82:80]})
     << _GEN_427[1:0];
   wire         _GEN_649 = ~(_GEN_431[8]) & ~(_GEN_431[7]);
   wire         _GEN_650 = ~(_GEN_431[6]) & ~(_GEN_431[5]);
@@ -30604,7 +30664,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_653 = ~(_GEN_431[2]) & ~(_GEN_431[1]);
   wire         _GEN_654 = _GEN_652 & _GEN_653;
   wire [6:0]   _GEN_655 =
-    (cmp_i5029_11_r0s3 & _GEN_433[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[90:88]})
+    (cmp_i5033_11_r0s3 & _GEN_433[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[90:88]})
     << _GEN_434[1:0];
   wire         _GEN_656 = ~(_GEN_438[8]) & ~(_GEN_438[7]);
   wire         _GEN_657 = ~(_GEN_438[6]) & ~(_GEN_438[5]);
@@ -30613,7 +30673,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_660 = ~(_GEN_438[2]) & ~(_GEN_438[1]);
   wire         _GEN_661 = _GEN_659 & _GEN_660;
   wire [6:0]   _GEN_662 =
-    (cmp_i5029_12_r0s3 & _GEN_440[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[98:96]})
+    (cmp_i5033_12_r0s3 & _GEN_440[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[98:96]})
     << _GEN_441[1:0];
   wire         _GEN_663 = ~(_GEN_445[8]) & ~(_GEN_445[7]);
   wire         _GEN_664 = ~(_GEN_445[6]) & ~(_GEN_445[5]);
@@ -30622,7 +30682,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_667 = ~(_GEN_445[2]) & ~(_GEN_445[1]);
   wire         _GEN_668 = _GEN_666 & _GEN_667;
   wire [6:0]   _GEN_669 =
-    (cmp_i5029_13_r0s3 & _GEN_447[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[106:104]})
+    (cmp_i5033_13_r0s3 & _GEN_447[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[106:104]})
     << _GEN_448[1:0];
   wire         _GEN_670 = ~(_GEN_452[8]) & ~(_GEN_452[7]);
   wire         _GEN_671 = ~(_GEN_452[6]) & ~(_GEN_452[5]);
@@ -30631,7 +30691,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_674 = ~(_GEN_452[2]) & ~(_GEN_452[1]);
   wire         _GEN_675 = _GEN_673 & _GEN_674;
   wire [6:0]   _GEN_676 =
-    (cmp_i5029_14_r0s3 & _GEN_454[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[114:112]})
+    (cmp_i5033_14_r0s3 & _GEN_454[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[114:112]})
     << _GEN_455[1:0];
   wire         _GEN_677 = ~(_GEN_459[8]) & ~(_GEN_459[7]);
   wire         _GEN_678 = ~(_GEN_459[6]) & ~(_GEN_459[5]);
@@ -30640,7 +30700,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_681 = ~(_GEN_459[2]) & ~(_GEN_459[1]);
   wire         _GEN_682 = _GEN_680 & _GEN_681;
   wire [6:0]   _GEN_683 =
-    (cmp_i5029_15_r0s3 & _GEN_461[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[122:120]})
+    (cmp_i5033_15_r0s3 & _GEN_461[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[122:120]})
     << _GEN_462[1:0];
   wire         _GEN_684 = ~(_GEN_466[8]) & ~(_GEN_466[7]);
   wire         _GEN_685 = ~(_GEN_466[6]) & ~(_GEN_466[5]);
@@ -30649,7 +30709,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_688 = ~(_GEN_466[2]) & ~(_GEN_466[1]);
   wire         _GEN_689 = _GEN_687 & _GEN_688;
   wire [6:0]   _GEN_690 =
-    (cmp_i5029_16_r0s3 & _GEN_468[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[130:128]})
+    (cmp_i5033_16_r0s3 & _GEN_468[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[130:128]})
     << _GEN_469[1:0];
   wire         _GEN_691 = ~(_GEN_473[8]) & ~(_GEN_473[7]);
   wire         _GEN_692 = ~(_GEN_473[6]) & ~(_GEN_473[5]);
@@ -30658,7 +30718,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_695 = ~(_GEN_473[2]) & ~(_GEN_473[1]);
   wire         _GEN_696 = _GEN_694 & _GEN_695;
   wire [6:0]   _GEN_697 =
-    (cmp_i5029_17_r0s3 & _GEN_475[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[138:136]})
+    (cmp_i5033_17_r0s3 & _GEN_475[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[138:136]})
     << _GEN_476[1:0];
   wire         _GEN_698 = ~(_GEN_480[8]) & ~(_GEN_480[7]);
   wire         _GEN_699 = ~(_GEN_480[6]) & ~(_GEN_480[5]);
@@ -30667,7 +30727,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_702 = ~(_GEN_480[2]) & ~(_GEN_480[1]);
   wire         _GEN_703 = _GEN_701 & _GEN_702;
   wire [6:0]   _GEN_704 =
-    (cmp_i5029_18_r0s3 & _GEN_482[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[146:144]})
+    (cmp_i5033_18_r0s3 & _GEN_482[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[146:144]})
     << _GEN_483[1:0];
   wire         _GEN_705 = ~(_GEN_487[8]) & ~(_GEN_487[7]);
   wire         _GEN_706 = ~(_GEN_487[6]) & ~(_GEN_487[5]);
@@ -30676,7 +30736,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_709 = ~(_GEN_487[2]) & ~(_GEN_487[1]);
   wire         _GEN_710 = _GEN_708 & _GEN_709;
   wire [6:0]   _GEN_711 =
-    (cmp_i5029_19_r0s3 & _GEN_489[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[154:152]})
+    (cmp_i5033_19_r0s3 & _GEN_489[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[154:152]})
     << _GEN_490[1:0];
   wire         _GEN_712 = ~(_GEN_494[8]) & ~(_GEN_494[7]);
   wire         _GEN_713 = ~(_GEN_494[6]) & ~(_GEN_494[5]);
@@ -30685,7 +30745,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_716 = ~(_GEN_494[2]) & ~(_GEN_494[1]);
   wire         _GEN_717 = _GEN_715 & _GEN_716;
   wire [6:0]   _GEN_718 =
-    (cmp_i5029_20_r0s3 & _GEN_496[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[162:160]})
+    (cmp_i5033_20_r0s3 & _GEN_496[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[162:160]})
     << _GEN_497[1:0];
   wire         _GEN_719 = ~(_GEN_501[8]) & ~(_GEN_501[7]);
   wire         _GEN_720 = ~(_GEN_501[6]) & ~(_GEN_501[5]);
@@ -30694,7 +30754,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_723 = ~(_GEN_501[2]) & ~(_GEN_501[1]);
   wire         _GEN_724 = _GEN_722 & _GEN_723;
   wire [6:0]   _GEN_725 =
-    (cmp_i5029_21_r0s3 & _GEN_503[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[170:168]})
+    (cmp_i5033_21_r0s3 & _GEN_503[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[170:168]})
     << _GEN_504[1:0];
   wire         _GEN_726 = ~(_GEN_508[8]) & ~(_GEN_508[7]);
   wire         _GEN_727 = ~(_GEN_508[6]) & ~(_GEN_508[5]);
@@ -30703,7 +30763,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_730 = ~(_GEN_508[2]) & ~(_GEN_508[1]);
   wire         _GEN_731 = _GEN_729 & _GEN_730;
   wire [6:0]   _GEN_732 =
-    (cmp_i5029_22_r0s3 & _GEN_510[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[178:176]})
+    (cmp_i5033_22_r0s3 & _GEN_510[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[178:176]})
     << _GEN_511[1:0];
   wire         _GEN_733 = ~(_GEN_515[8]) & ~(_GEN_515[7]);
   wire         _GEN_734 = ~(_GEN_515[6]) & ~(_GEN_515[5]);
@@ -30712,7 +30772,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_737 = ~(_GEN_515[2]) & ~(_GEN_515[1]);
   wire         _GEN_738 = _GEN_736 & _GEN_737;
   wire [6:0]   _GEN_739 =
-    (cmp_i5029_23_r0s3 & _GEN_517[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[186:184]})
+    (cmp_i5033_23_r0s3 & _GEN_517[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[186:184]})
     << _GEN_518[1:0];
   wire         _GEN_740 = ~(_GEN_522[8]) & ~(_GEN_522[7]);
   wire         _GEN_741 = ~(_GEN_522[6]) & ~(_GEN_522[5]);
@@ -30721,7 +30781,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_744 = ~(_GEN_522[2]) & ~(_GEN_522[1]);
   wire         _GEN_745 = _GEN_743 & _GEN_744;
   wire [6:0]   _GEN_746 =
-    (cmp_i5029_24_r0s3 & _GEN_524[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[194:192]})
+    (cmp_i5033_24_r0s3 & _GEN_524[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[194:192]})
     << _GEN_525[1:0];
   wire         _GEN_747 = ~(_GEN_529[8]) & ~(_GEN_529[7]);
   wire         _GEN_748 = ~(_GEN_529[6]) & ~(_GEN_529[5]);
@@ -30730,7 +30790,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_751 = ~(_GEN_529[2]) & ~(_GEN_529[1]);
   wire         _GEN_752 = _GEN_750 & _GEN_751;
   wire [6:0]   _GEN_753 =
-    (cmp_i5029_25_r0s3 & _GEN_531[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[202:200]})
+    (cmp_i5033_25_r0s3 & _GEN_531[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[202:200]})
     << _GEN_532[1:0];
   wire         _GEN_754 = ~(_GEN_536[8]) & ~(_GEN_536[7]);
   wire         _GEN_755 = ~(_GEN_536[6]) & ~(_GEN_536[5]);
@@ -30739,7 +30799,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_758 = ~(_GEN_536[2]) & ~(_GEN_536[1]);
   wire         _GEN_759 = _GEN_757 & _GEN_758;
   wire [6:0]   _GEN_760 =
-    (cmp_i5029_26_r0s3 & _GEN_538[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[210:208]})
+    (cmp_i5033_26_r0s3 & _GEN_538[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[210:208]})
     << _GEN_539[1:0];
   wire         _GEN_761 = ~(_GEN_543[8]) & ~(_GEN_543[7]);
   wire         _GEN_762 = ~(_GEN_543[6]) & ~(_GEN_543[5]);
@@ -30748,7 +30808,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_765 = ~(_GEN_543[2]) & ~(_GEN_543[1]);
   wire         _GEN_766 = _GEN_764 & _GEN_765;
   wire [6:0]   _GEN_767 =
-    (cmp_i5029_27_r0s3 & _GEN_545[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[218:216]})
+    (cmp_i5033_27_r0s3 & _GEN_545[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[218:216]})
     << _GEN_546[1:0];
   wire         _GEN_768 = ~(_GEN_550[8]) & ~(_GEN_550[7]);
   wire         _GEN_769 = ~(_GEN_550[6]) & ~(_GEN_550[5]);
@@ -30757,7 +30817,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_772 = ~(_GEN_550[2]) & ~(_GEN_550[1]);
   wire         _GEN_773 = _GEN_771 & _GEN_772;
   wire [6:0]   _GEN_774 =
-    (cmp_i5029_28_r0s3 & _GEN_552[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[226:224]})
+    (cmp_i5033_28_r0s3 & _GEN_552[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[226:224]})
     << _GEN_553[1:0];
   wire         _GEN_775 = ~(_GEN_557[8]) & ~(_GEN_557[7]);
   wire         _GEN_776 = ~(_GEN_557[6]) & ~(_GEN_557[5]);
@@ -30766,7 +30826,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_779 = ~(_GEN_557[2]) & ~(_GEN_557[1]);
   wire         _GEN_780 = _GEN_778 & _GEN_779;
   wire [6:0]   _GEN_781 =
-    (cmp_i5029_29_r0s3 & _GEN_559[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[234:232]})
+    (cmp_i5033_29_r0s3 & _GEN_559[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[234:232]})
     << _GEN_560[1:0];
   wire         _GEN_782 = ~(_GEN_564[8]) & ~(_GEN_564[7]);
   wire         _GEN_783 = ~(_GEN_564[6]) & ~(_GEN_564[5]);
@@ -30775,7 +30835,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_786 = ~(_GEN_564[2]) & ~(_GEN_564[1]);
   wire         _GEN_787 = _GEN_785 & _GEN_786;
   wire [6:0]   _GEN_788 =
-    (cmp_i5029_30_r0s3 & _GEN_566[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[242:240]})
+    (cmp_i5033_30_r0s3 & _GEN_566[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[242:240]})
     << _GEN_567[1:0];
   wire         _GEN_789 = ~(_GEN_571[8]) & ~(_GEN_571[7]);
   wire         _GEN_790 = ~(_GEN_571[6]) & ~(_GEN_571[5]);
@@ -30784,7 +30844,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_793 = ~(_GEN_571[2]) & ~(_GEN_571[1]);
   wire         _GEN_794 = _GEN_792 & _GEN_793;
   wire [6:0]   _GEN_795 =
-    (cmp_i5029_31_r0s3 & _GEN_573[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[250:248]})
+    (cmp_i5033_31_r0s3 & _GEN_573[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[250:248]})
     << _GEN_574[1:0];
   always_ff @(posedge clk) begin
     if (_GEN_7)
@@ -30804,21 +30864,21 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s8 <= and_r0s7;
     if (_GEN_7)
-      cmp_i_not_r0s1 <= plan_sroa_4_0_r0[2:1] == 2'h0;
+      cmp_i120_not_r0s1 <= plan_sroa_4_0_r0[2:1] == 2'h0;
     if (_GEN_6)
-      cmp_i_not_r0s2 <= cmp_i_not_r0s1;
+      cmp_i120_not_r0s2 <= cmp_i120_not_r0s1;
     if (_GEN_5)
-      cmp_i_not_r0s3 <= cmp_i_not_r0s2;
+      cmp_i120_not_r0s3 <= cmp_i120_not_r0s2;
     if (_GEN_4)
-      cmp_i_not_r0s4 <= cmp_i_not_r0s3;
+      cmp_i120_not_r0s4 <= cmp_i120_not_r0s3;
     if (_GEN_3)
-      cmp_i_not_r0s5 <= cmp_i_not_r0s4;
+      cmp_i120_not_r0s5 <= cmp_i120_not_r0s4;
     if (_GEN_2)
-      cmp_i_not_r0s6 <= cmp_i_not_r0s5;
+      cmp_i120_not_r0s6 <= cmp_i120_not_r0s5;
     if (_GEN_1)
-      cmp_i_not_r0s7 <= cmp_i_not_r0s6;
+      cmp_i120_not_r0s7 <= cmp_i120_not_r0s6;
     if (_GEN_0)
-      cmp_i_not_r0s8 <= cmp_i_not_r0s7;
+      cmp_i120_not_r0s8 <= cmp_i120_not_r0s7;
     if (_GEN_6)
       kept_sroa_0_0_r0s2 <= kept_sroa_0_0_r0;
     if (_GEN_5)
@@ -30838,16 +30898,16 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_6)
       xor_r0s2 <= xor_r0s1;
     if (_GEN_7)
-      or_cond7489_r0s1 <= ~_GEN_112 & plan_sroa_6_0_r0;
+      or_cond7387_r0s1 <= ~_GEN_112 & plan_sroa_6_0_r0;
     if (_GEN_6)
-      or_cond7489_r0s2 <= or_cond7489_r0s1;
+      or_cond7387_r0s2 <= or_cond7387_r0s1;
     if (_GEN_7)
       zeros_sroa_0_0_r0s1 <=
         _GEN_111 ? {{2{kept_sroa_8_0_r0[7]}}, kept_sroa_8_0_r0, 6'h0} : 16'h0;
     if (_GEN_6)
       zeros_sroa_0_0_r0s2 <= zeros_sroa_0_0_r0s1;
     if (_GEN_7) begin
-      add_i337912691298_r0s1 <=
+      add_i339412611290_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off0_r0}
@@ -30859,7 +30919,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off0_r0
                     : across_sroa_0_0_off0_off0_r0}} + {2'h0, _GEN_115[3:0]};
-      add_i3379_11300_r0s1 <=
+      add_i3394_11292_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off5_r0}
@@ -30871,7 +30931,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off5_r0
                     : across_sroa_0_0_off0_off5_r0}} + {2'h0, _GEN_115[19:16]};
-      add_i3379_2_r0s1 <=
+      add_i3394_2_r0s1 <=
         {1'h0,
          _GEN_114
            + {1'h0,
@@ -30885,7 +30945,7 @@ module kv_decompress_scale_speckv_Design(
         + (_GEN_113
              ? (_GEN_112 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off10_r0})
              : {2'h0, _GEN_115[35:32]});
-      add_i3379_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1
+      add_i3394_3132213521393143814901545160716721744181919011986207821732275238024922607272928542986312132633408356037153877_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30898,7 +30958,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off15_r0
                     : across_sroa_0_0_off0_off15_r0}} + {2'h0, _GEN_115[51:48]};
-      add_i3379_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1
+      add_i3394_413541391144014881547160516741742182118991988207621752273238224902609272728562984312332613410355837173875_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30911,7 +30971,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off20_r0
                     : across_sroa_0_0_off0_off20_r0}} + {2'h0, _GEN_115[67:64]};
-      and5_i_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1
+      and5_i_51397143414941541161116681748181519051982208221692279237624962603273328502990311732673404356437113881_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30924,7 +30984,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off25_r0
                     : across_sroa_0_0_off0_off25_r0}} + {2'h0, _GEN_115[83:80]};
-      and5_i_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1
+      and5_i_6144414841551160116781738182518951992207221792269238624862613272328602980312732573414355437213871_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30937,7 +30997,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off30_r0
                     : across_sroa_0_0_off0_off30_r0}} + {2'h0, _GEN_115[99:96]};
-      and5_i_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1
+      and5_i_714961539161316661750181319071980208421672281237424982601273528482992311532693402356637093883_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30950,7 +31010,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off35_r0
                     : across_sroa_0_0_off0_off35_r0}} + {2'h0, _GEN_115[115:112]};
-      and5_i_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1
+      and5_i_81553159916801736182718931994207021812267238824842615272128622978312932553416355237233869_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30963,7 +31023,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off40_r0
                     : across_sroa_0_0_off0_off40_r0}} + {2'h0, _GEN_115[131:128]};
-      and5_i_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1
+      and5_i_9161516641752181119091978208621652283237225002599273728462994311332713400356837073885_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30976,7 +31036,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off45_r0
                     : across_sroa_0_0_off0_off45_r0}} + {2'h0, _GEN_115[147:144]};
-      and5_i_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1
+      and5_i_1016821734182918911996206821832265239024822617271928642976313132533418355037253867_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -30989,7 +31049,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off50_r0
                     : across_sroa_0_0_off0_off50_r0}} + {2'h0, _GEN_115[163:160]};
-      and5_i_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1
+      and5_i_111754180919111976208821632285237025022597273928442996311132733398357037053887_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -31002,7 +31062,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off55_r0
                     : across_sroa_0_0_off0_off55_r0}} + {2'h0, _GEN_115[179:176]};
-      and5_i_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1
+      and5_i_12183118891998206621852263239224802619271728662974313332513420354837273865_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -31015,7 +31075,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off60_r0
                     : across_sroa_0_0_off0_off60_r0}} + {2'h0, _GEN_115[195:192]};
-      and5_i_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1
+      and5_i_1319131974209021612287236825042595274128422998310932753396357237033889_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -31028,7 +31088,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off65_r0
                     : across_sroa_0_0_off0_off65_r0}} + {2'h0, _GEN_115[211:208]};
-      and5_i_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1
+      and5_i_142000206421872261239424782621271528682972313532493422354637293863_in_in_r0s1
         <=
         _GEN_113
           ? (_GEN_112
@@ -31041,7 +31101,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off70_r0
                     : across_sroa_0_0_off0_off70_r0}} + {2'h0, _GEN_115[227:224]};
-      and5_i_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1 <=
+      and5_i_15209221592289236625062593274328403000310732773394357437013891_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off75_r0}
@@ -31055,9 +31115,9 @@ module kv_decompress_scale_speckv_Design(
                     : across_sroa_0_0_off0_off75_r0}} + {2'h0, _GEN_115[243:240]};
     end
     if (_GEN_6)
-      sroa_speculated8285_v_r0s2 <= _GEN_137 + _GEN_159;
+      sroa_speculated8176_v_r0s2 <= _GEN_137 + _GEN_159;
     if (_GEN_7) begin
-      and5_i_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1 <=
+      and5_i_1621892259239624762623271328702970313732473424354437313861_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off80_r0}
@@ -31069,7 +31129,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off80_r0
                     : across_sroa_0_0_off0_off80_r0}} + {2'h0, _GEN_115[259:256]};
-      and5_i_172299237225162599275328463010311332873400358437073901_in_in_r0s1 <=
+      and5_i_172291236425082591274528383002310532793392357636993893_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off85_r0}
@@ -31081,7 +31141,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off85_r0
                     : across_sroa_0_0_off0_off85_r0}} + {2'h0, _GEN_115[275:272]};
-      and5_i_18240624822633271928802976314732533434355037413867_in_in_r0s1 <=
+      and5_i_18239824742625271128722968313932453426354237333859_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off90_r0}
@@ -31093,7 +31153,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off90_r0
                     : across_sroa_0_0_off0_off90_r0}} + {2'h0, _GEN_115[291:288]};
-      and5_i_1925182597275528443012311132893398358637053903_in_in_r0s1 <=
+      and5_i_1925102589274728363004310332813390357836973895_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off95_r0}
@@ -31105,7 +31165,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off95_r0
                     : across_sroa_0_0_off0_off95_r0}} + {2'h0, _GEN_115[307:304]};
-      and5_i_202635271728822974314932513436354837433865_in_in_r0s1 <=
+      and5_i_202627270928742966314132433428354037353857_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off100_r0}
@@ -31117,7 +31177,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off100_r0
                     : across_sroa_0_0_off0_off100_r0}} + {2'h0, _GEN_115[323:320]};
-      and5_i_21275728423014310932913396358837033905_in_in_r0s1 <=
+      and5_i_21274928343006310132833388358036953897_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off105_r0}
@@ -31129,7 +31189,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off105_r0
                     : across_sroa_0_0_off0_off105_r0}} + {2'h0, _GEN_115[339:336]};
-      and5_i_2228842972315132493438354637453863_in_in_r0s1 <=
+      and5_i_2228762964314332413430353837373855_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off110_r0}
@@ -31141,7 +31201,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off110_r0
                     : across_sroa_0_0_off0_off110_r0}} + {2'h0, _GEN_115[355:352]};
-      and5_i_233016310732933394359037013907_in_in_r0s1 <=
+      and5_i_233008309932853386358236933899_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off115_r0}
@@ -31153,7 +31213,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off115_r0
                     : across_sroa_0_0_off0_off115_r0}} + {2'h0, _GEN_115[371:368]};
-      and5_i_24315332473440354437473861_in_in_r0s1 <=
+      and5_i_24314532393432353637393853_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off120_r0}
@@ -31165,7 +31225,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off120_r0
                     : across_sroa_0_0_off0_off120_r0}} + {2'h0, _GEN_115[387:384]};
-      and5_i_2532953392359236993909_in_in_r0s1 <=
+      and5_i_2532873384358436913901_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off125_r0}
@@ -31177,7 +31237,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off125_r0
                     : across_sroa_0_0_off0_off125_r0}} + {2'h0, _GEN_115[403:400]};
-      and5_i_263442354237493859_in_in_r0s1 <=
+      and5_i_263434353437413851_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off130_r0}
@@ -31189,7 +31249,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off130_r0
                     : across_sroa_0_0_off0_off130_r0}} + {2'h0, _GEN_115[419:416]};
-      and5_i_27359436973911_in_in_r0s1 <=
+      and5_i_27358636893903_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off135_r0}
@@ -31201,7 +31261,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off135_r0
                     : across_sroa_0_0_off0_off135_r0}} + {2'h0, _GEN_115[435:432]};
-      and5_i_2837513857_in_in_r0s1 <=
+      and5_i_2837433849_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off140_r0}
@@ -31213,7 +31273,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off140_r0
                     : across_sroa_0_0_off0_off140_r0}} + {2'h0, _GEN_115[451:448]};
-      and5_i_293913_in_in_r0s1 <=
+      and5_i_293905_in_in_r0s1 <=
         _GEN_113
           ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off145_r0}
@@ -31225,7 +31285,7 @@ module kv_decompress_scale_speckv_Design(
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off145_r0
                     : across_sroa_0_0_off0_off145_r0}} + {2'h0, _GEN_115[467:464]};
-      add_i3379_30_r0s1 <=
+      add_i3394_30_r0s1 <=
         {1'h0,
          _GEN_114
            + {1'h0,
@@ -31239,7 +31299,7 @@ module kv_decompress_scale_speckv_Design(
         + (_GEN_113
              ? (_GEN_112 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off150_r0})
              : {2'h0, _GEN_115[483:480]});
-      add_i3379_31_r0s1 <=
+      add_i3394_31_r0s1 <=
         {1'h0,
          _GEN_114
            + {1'h0,
@@ -31251,7 +31311,7 @@ module kv_decompress_scale_speckv_Design(
              : {2'h0, _GEN_115[499:496]});
     end
     if (_GEN_6)
-      sroa_speculated8285_v_16_r0s2 <= _GEN_181 + _GEN_203;
+      sroa_speculated8176_v_16_r0s2 <= _GEN_181 + _GEN_203;
     if (_GEN_5)
       and_r0s3__1 <= xor_r0s2 & (|(_GEN_205[14:0]));
     if (_GEN_4)
@@ -31265,21 +31325,21 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s8__1 <= and_r0s7__1;
     if (_GEN_7)
-      cond118_i1681_r0s1 <= plan_sroa_10_0_r0[0] ? 32'h1E : 32'hFE;
+      cond118_i1703_r0s1 <= plan_sroa_10_0_r0[0] ? 32'h1E : 32'hFE;
     if (_GEN_6)
-      cond118_i1681_r0s2 <= cond118_i1681_r0s1;
+      cond118_i1703_r0s2 <= cond118_i1703_r0s1;
     if (_GEN_5)
-      cond118_i1681_r0s3 <= cond118_i1681_r0s2;
+      cond118_i1703_r0s3 <= cond118_i1703_r0s2;
     if (_GEN_4)
-      cond118_i1681_r0s4 <= cond118_i1681_r0s3;
+      cond118_i1703_r0s4 <= cond118_i1703_r0s3;
     if (_GEN_3)
-      cond118_i1681_r0s5 <= cond118_i1681_r0s4;
+      cond118_i1703_r0s5 <= cond118_i1703_r0s4;
     if (_GEN_2)
-      cond118_i1681_r0s6 <= cond118_i1681_r0s5;
+      cond118_i1703_r0s6 <= cond118_i1703_r0s5;
     if (_GEN_1)
-      cond118_i1681_r0s7 <= cond118_i1681_r0s6;
+      cond118_i1703_r0s7 <= cond118_i1703_r0s6;
     if (_GEN_0)
-      cond118_i1681_r0s8 <= cond118_i1681_r0s7;
+      cond118_i1703_r0s8 <= cond118_i1703_r0s7;
     if (_GEN_7)
       plan_sroa_10_0_r0s1 <= plan_sroa_10_0_r0;
     if (_GEN_6)
@@ -31295,11 +31355,11 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       plan_sroa_10_0_r0s7 <= plan_sroa_10_0_r0s6;
     if (_GEN_7)
-      add_i4027_r0s1 <= {4'h0, {1'h0, kept_sroa_5_0_r0[7:3]} + 6'hD} + _GEN_206;
+      add_i4042_r0s1 <= {4'h0, {1'h0, kept_sroa_5_0_r0[7:3]} + 6'hD} + _GEN_206;
     if (_GEN_6)
-      add_i4027_r0s2 <= add_i4027_r0s1;
+      add_i4042_r0s2 <= add_i4042_r0s1;
     if (_GEN_5) begin
-      add_i4027_r0s3 <= add_i4027_r0s2;
+      add_i4042_r0s3 <= add_i4042_r0s2;
       xor_r0s3 <= ~(_GEN_207[13]);
       xor_r0s3__1 <= ~(_GEN_207[12]);
       xor_r0s3__2 <= ~(_GEN_207[11]);
@@ -31314,20 +31374,20 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s3__11 <= ~(_GEN_207[2]);
       xor_r0s3__12 <= ~(_GEN_207[1]);
       xor_r0s3__13 <= ~(_GEN_207[0]);
-      add_i3991_r0s3 <= _GEN_207[0];
-      add_i3991_r0s3__1 <= _GEN_207[2];
-      add_i3991_r0s3__2 <= _GEN_207[4];
-      add_i3991_r0s3__3 <= _GEN_207[6];
-      add_i3991_r0s3__4 <= _GEN_207[8];
-      add_i3991_r0s3__5 <= _GEN_207[10];
-      add_i3991_r0s3__6 <= _GEN_207[12];
+      add_i4006_r0s3 <= _GEN_207[0];
+      add_i4006_r0s3__1 <= _GEN_207[2];
+      add_i4006_r0s3__2 <= _GEN_207[4];
+      add_i4006_r0s3__3 <= _GEN_207[6];
+      add_i4006_r0s3__4 <= _GEN_207[8];
+      add_i4006_r0s3__5 <= _GEN_207[10];
+      add_i4006_r0s3__6 <= _GEN_207[12];
     end
     if (_GEN_4)
-      cmp_i_i5425_r0s4 <= _GEN_221[4:2] == 3'h5;
+      cmp_i_i5397_1_r0s4 <= _GEN_221[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5002_r0s2 <= $signed(add_i4027_r0s1) < -10'shC;
+      cmp_i5006_r0s2 <= $signed(add_i4042_r0s1) < -10'shC;
     if (_GEN_5)
-      cmp_i5002_r0s3 <= cmp_i5002_r0s2;
+      cmp_i5006_r0s3 <= cmp_i5006_r0s2;
     if (_GEN_7)
       kept_sroa_5_0_r0s1 <= kept_sroa_5_0_r0;
     if (_GEN_6)
@@ -31335,126 +31395,126 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_5)
       kept_sroa_5_0_r0s3 <= kept_sroa_5_0_r0s2;
     if (_GEN_4) begin
-      v177_r0s4 <= cmp_i5002_r0s3 & _GEN_220[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[2:0]};
-      loadedv_i5307_r0s4 <= _GEN_221[1:0];
-      cmp_i_i5425_1_r0s4 <= _GEN_221[4:2] == 3'h6;
-      cmp_i_i5425_2_r0s4 <= &(_GEN_221[4:2]);
-      cmp_i_i5425_3_r0s4 <= _GEN_221[4:2] == 3'h0;
-      cmp_i_i5425_4_r0s4 <= _GEN_221[4:2] == 3'h1;
-      cmp_i_i5425_5_r0s4 <= _GEN_221[4:2] == 3'h2;
-      cmp_i_i5425_6_r0s4 <= _GEN_221[4:2] == 3'h3;
-      loadedv_i5307_r0s4__1 <= _GEN_221[4:2];
-      add_i3991_r0s4 <= add_i3991_r0s3;
+      v177_r0s4 <= cmp_i5006_r0s3 & _GEN_220[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[2:0]};
+      loadedv_i5311_r0s4 <= _GEN_221[1:0];
+      cmp_i_i5397_1_1_r0s4 <= _GEN_221[4:2] == 3'h6;
+      cmp_i_i5397_1_2_r0s4 <= &(_GEN_221[4:2]);
+      cmp_i_i5397_1_3_r0s4 <= _GEN_221[4:2] == 3'h0;
+      cmp_i_i5397_1_4_r0s4 <= _GEN_221[4:2] == 3'h1;
+      cmp_i_i5397_1_5_r0s4 <= _GEN_221[4:2] == 3'h2;
+      cmp_i_i5397_1_6_r0s4 <= _GEN_221[4:2] == 3'h3;
+      loadedv_i5311_r0s4__1 <= _GEN_221[4:2];
+      add_i4006_r0s4 <= add_i4006_r0s3;
     end
     if (_GEN_5)
-      add_i3991_r0s3__7 <= _GEN_207[1];
+      add_i4006_r0s3__7 <= _GEN_207[1];
     if (_GEN_4) begin
-      add_i3991_r0s4__1 <= add_i3991_r0s3__7;
-      add_i3991_r0s4__2 <= add_i3991_r0s3__1;
+      add_i4006_r0s4__1 <= add_i4006_r0s3__7;
+      add_i4006_r0s4__2 <= add_i4006_r0s3__1;
     end
     if (_GEN_5)
-      add_i3991_r0s3__8 <= _GEN_207[3];
+      add_i4006_r0s3__8 <= _GEN_207[3];
     if (_GEN_4) begin
-      add_i3991_r0s4__3 <= add_i3991_r0s3__8;
-      add_i3991_r0s4__4 <= add_i3991_r0s3__2;
+      add_i4006_r0s4__3 <= add_i4006_r0s3__8;
+      add_i4006_r0s4__4 <= add_i4006_r0s3__2;
     end
     if (_GEN_5)
-      add_i3991_r0s3__9 <= _GEN_207[5];
+      add_i4006_r0s3__9 <= _GEN_207[5];
     if (_GEN_4) begin
-      add_i3991_r0s4__5 <= add_i3991_r0s3__9;
-      add_i3991_r0s4__6 <= add_i3991_r0s3__3;
+      add_i4006_r0s4__5 <= add_i4006_r0s3__9;
+      add_i4006_r0s4__6 <= add_i4006_r0s3__3;
     end
     if (_GEN_5)
-      add_i3991_r0s3__10 <= _GEN_207[7];
+      add_i4006_r0s3__10 <= _GEN_207[7];
     if (_GEN_4) begin
-      add_i3991_r0s4__7 <= add_i3991_r0s3__10;
-      add_i3991_r0s4__8 <= add_i3991_r0s3__4;
+      add_i4006_r0s4__7 <= add_i4006_r0s3__10;
+      add_i4006_r0s4__8 <= add_i4006_r0s3__4;
     end
     if (_GEN_5)
-      add_i3991_r0s3__11 <= _GEN_207[9];
+      add_i4006_r0s3__11 <= _GEN_207[9];
     if (_GEN_4) begin
-      add_i3991_r0s4__9 <= add_i3991_r0s3__11;
-      add_i3991_r0s4__10 <= add_i3991_r0s3__5;
+      add_i4006_r0s4__9 <= add_i4006_r0s3__11;
+      add_i4006_r0s4__10 <= add_i4006_r0s3__5;
     end
     if (_GEN_5)
-      add_i3991_r0s3__12 <= _GEN_207[11];
+      add_i4006_r0s3__12 <= _GEN_207[11];
     if (_GEN_4) begin
-      add_i3991_r0s4__11 <= add_i3991_r0s3__12;
-      add_i3991_r0s4__12 <= add_i3991_r0s3__6;
+      add_i4006_r0s4__11 <= add_i4006_r0s3__12;
+      add_i4006_r0s4__12 <= add_i4006_r0s3__6;
     end
     if (_GEN_5)
-      add_i3991_r0s3__13 <= _GEN_207[13];
+      add_i4006_r0s3__13 <= _GEN_207[13];
     if (_GEN_4)
-      add_i3991_r0s4__13 <= add_i3991_r0s3__13;
+      add_i4006_r0s4__13 <= add_i4006_r0s3__13;
     if (_GEN_3)
-      mul_i4301_r0s5 <=
-        {3'h4 - loadedv_i5307_r0s4__1 == 3'h0
+      mul_i4304_r0s5 <=
+        {3'h4 - loadedv_i5311_r0s4__1 == 3'h0
            ? _GEN_12[1:0]
-           : cmp_i_i5425_6_r0s4 ? _GEN_12[5:4] : 2'h0,
-         cmp_i_i5425_6_r0s4
+           : cmp_i_i5397_1_6_r0s4 ? _GEN_12[5:4] : 2'h0,
+         cmp_i_i5397_1_6_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_5_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_5_r0s4
+           : {1'h0, cmp_i_i5397_1_5_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_5_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_4_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_4_r0s4
+           : {1'h0, cmp_i_i5397_1_4_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_4_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_3_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_3_r0s4
+           : {1'h0, cmp_i_i5397_1_3_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_3_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_2_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_2_r0s4
+           : {1'h0, cmp_i_i5397_1_2_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_2_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_1_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_1_r0s4
+           : {1'h0, cmp_i_i5397_1_1_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_1_r0s4
            ? _GEN_12[3:0]
-           : {1'h0, cmp_i_i5425_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i_i5425_r0s4 ? _GEN_12[3:0] : 4'h0}
+           : {1'h0, cmp_i_i5397_1_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i_i5397_1_r0s4 ? _GEN_12[3:0] : 4'h0}
         * {16'h0,
-           add_i3991_r0s4__13,
-           add_i3991_r0s4__12,
-           add_i3991_r0s4__11,
-           add_i3991_r0s4__10,
-           add_i3991_r0s4__9,
-           add_i3991_r0s4__8,
-           add_i3991_r0s4__7,
-           add_i3991_r0s4__6,
-           add_i3991_r0s4__5,
-           add_i3991_r0s4__4,
-           add_i3991_r0s4__3,
-           add_i3991_r0s4__2,
-           add_i3991_r0s4__1,
-           add_i3991_r0s4};
+           add_i4006_r0s4__13,
+           add_i4006_r0s4__12,
+           add_i4006_r0s4__11,
+           add_i4006_r0s4__10,
+           add_i4006_r0s4__9,
+           add_i4006_r0s4__8,
+           add_i4006_r0s4__7,
+           add_i4006_r0s4__6,
+           add_i4006_r0s4__5,
+           add_i4006_r0s4__4,
+           add_i4006_r0s4__3,
+           add_i4006_r0s4__2,
+           add_i4006_r0s4__1,
+           add_i4006_r0s4};
     if (_GEN_2)
-      mul_i4301_r0s6 <= mul_i4301_r0s5;
+      mul_i4304_r0s6 <= mul_i4304_r0s5;
     if (_GEN_1)
-      mul_i4301_r0s7 <= mul_i4301_r0s6;
+      mul_i4304_r0s7 <= mul_i4304_r0s6;
     if (_GEN_4)
-      cmp_i5711_r0s4 <= $signed(_GEN_220) < 10'sh1;
+      cmp_i5666_r0s4 <= $signed(_GEN_220) < 10'sh1;
     if (_GEN_3)
-      cmp_i5711_r0s5 <= cmp_i5711_r0s4;
+      cmp_i5666_r0s5 <= cmp_i5666_r0s4;
     if (_GEN_2)
-      cmp_i5711_r0s6 <= cmp_i5711_r0s5;
+      cmp_i5666_r0s6 <= cmp_i5666_r0s5;
     if (_GEN_1)
-      cmp_i5711_r0s7 <= cmp_i5711_r0s6;
+      cmp_i5666_r0s7 <= cmp_i5666_r0s6;
     if (_GEN_4)
-      sub_i4063_r0s4 <= _GEN_220;
+      sub_i4078_r0s4 <= _GEN_220;
     if (_GEN_3)
-      v190_r0s5 <= $signed(sub_i4063_r0s4) > 10'sh0 ? sub_i4063_r0s4 : 10'h0;
+      v192_r0s5 <= $signed(sub_i4078_r0s4) > 10'sh0 ? sub_i4078_r0s4 : 10'h0;
     if (_GEN_2)
-      v190_r0s6 <= v190_r0s5;
+      v192_r0s6 <= v192_r0s5;
     if (_GEN_1)
-      v190_r0s7 <= v190_r0s6;
+      v192_r0s7 <= v192_r0s6;
     if (_GEN_0)
-      add_i4663_r0s8 <=
+      add_i4666_r0s8 <=
         {1'h0,
-         v190_r0s7,
+         v192_r0s7,
          9'h0,
          plan_sroa_10_0_r0s7[0]
            ? _GEN_14[1] & (_GEN_15 | _GEN_14[2])
            : _GEN_14[4] & (_GEN_15 | (|{_GEN_14[5], _GEN_14[3:1]}))}
         + {10'h0,
-           mul_i4301_r0s7[29],
+           mul_i4304_r0s7[29],
            _GEN_14[11:5],
            plan_sroa_10_0_r0s7[0] ? _GEN_14[4:2] : 3'h7};
     if (_GEN_7)
@@ -31488,8 +31548,8 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       level_sroa_0_0_r0s8 <= level_sroa_0_0_r0s7;
     if (_GEN_6) begin
-      sroa_speculated8285_v_17_r0s2 <= _GEN_235 + _GEN_249;
-      sroa_speculated8285_v_1_r0s2 <= _GEN_263 + _GEN_277;
+      sroa_speculated8176_v_17_r0s2 <= _GEN_235 + _GEN_249;
+      sroa_speculated8176_v_1_r0s2 <= _GEN_263 + _GEN_277;
       icmp_r0s2 <= kept_sroa_0_0_r0[25:16] == 10'h0;
     end
     if (_GEN_7)
@@ -31497,7 +31557,7 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_6)
       xor_r0s2__1 <= xor_r0s1__1;
     if (_GEN_5)
-      and_r0s3__2 <= ~(or_cond7489_r0s2 ? _GEN_278 == 10'h0 : icmp_r0s2) & xor_r0s2__1;
+      and_r0s3__2 <= ~(or_cond7387_r0s2 ? _GEN_278 == 10'h0 : icmp_r0s2) & xor_r0s2__1;
     if (_GEN_4)
       and_r0s4__2 <= and_r0s3__2;
     if (_GEN_3)
@@ -31507,11 +31567,11 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__2 <= and_r0s6__2;
     if (_GEN_7)
-      conv_i3800_r0s1 <= _GEN_206 + 10'h8;
+      conv_i3815_r0s1 <= _GEN_206 + 10'h8;
     if (_GEN_6)
-      add_i4012_1_r0s2 <= _GEN_279;
+      add_i4027_1_r0s2 <= _GEN_279;
     if (_GEN_5) begin
-      add_i4012_1_r0s3 <= add_i4012_1_r0s2;
+      add_i4027_1_r0s3 <= add_i4027_1_r0s2;
       and_r0s3__3 <= _GEN_581 & _GEN_584;
       xor_r0s3__14 <= ~(_GEN_281[0]);
       and_r0s3__4 <= _GEN_581;
@@ -31524,139 +31584,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__7 <= _GEN_581 & ~_GEN_584;
     end
     if (_GEN_4)
-      cmp_i_i49_i_1194_r0s4 <= _GEN_284[4:2] == 3'h5;
+      cmp_i_i_i_1_1191_r0s4 <= _GEN_284[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_1_r0s2 <= $signed(_GEN_279) < -10'shC;
+      cmp_i5033_1_r0s2 <= $signed(_GEN_279) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_1_r0s3 <= cmp_i5029_1_r0s2;
+      cmp_i5033_1_r0s3 <= cmp_i5033_1_r0s2;
     if (_GEN_4) begin
-      shl_i5187_1_r0s4 <= _GEN_585[3:0];
-      cmp_i_i49_i_1_1_r0s4 <= _GEN_284[4:2] == 3'h6;
-      shl_i5187_1_r0s4__1 <= _GEN_585[6:4];
-      cmp_i_i49_i_2_1_r0s4 <= &(_GEN_284[4:2]);
-      cmp_i_i49_i_3_1_r0s4 <= _GEN_284[4:2] == 3'h0;
-      cmp_i_i49_i_4_1_r0s4 <= _GEN_284[4:2] == 3'h1;
-      cmp_i_i49_i_5_1_r0s4 <= _GEN_284[4:2] == 3'h2;
-      cmp_i_i49_i_6_1_r0s4 <= _GEN_284[4:2] == 3'h3;
+      shl_i5191_1_r0s4 <= _GEN_585[3:0];
+      cmp_i_i_i_1_1_1_r0s4 <= _GEN_284[4:2] == 3'h6;
+      shl_i5191_1_r0s4__1 <= _GEN_585[6:4];
+      cmp_i_i_i_1_2_1_r0s4 <= &(_GEN_284[4:2]);
+      cmp_i_i_i_1_3_1_r0s4 <= _GEN_284[4:2] == 3'h0;
+      cmp_i_i_i_1_4_1_r0s4 <= _GEN_284[4:2] == 3'h1;
+      cmp_i_i_i_1_5_1_r0s4 <= _GEN_284[4:2] == 3'h2;
+      cmp_i_i_i_1_6_1_r0s4 <= _GEN_284[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_1_r0s3 <= _GEN_281[0];
+      add_i6913_1_r0s3 <= _GEN_281[0];
     if (_GEN_4)
-      add_i6962_1_r0s4 <= add_i6962_1_r0s3;
+      add_i6913_1_r0s4 <= add_i6913_1_r0s3;
     if (_GEN_5)
-      add_i6962_1_r0s3__1 <= _GEN_281[1];
+      add_i6913_1_r0s3__1 <= _GEN_281[1];
     if (_GEN_4)
-      add_i6962_1_r0s4__1 <= add_i6962_1_r0s3__1;
+      add_i6913_1_r0s4__1 <= add_i6913_1_r0s3__1;
     if (_GEN_5)
-      add_i6962_1_r0s3__2 <= _GEN_281[2];
+      add_i6913_1_r0s3__2 <= _GEN_281[2];
     if (_GEN_4)
-      add_i6962_1_r0s4__2 <= add_i6962_1_r0s3__2;
+      add_i6913_1_r0s4__2 <= add_i6913_1_r0s3__2;
     if (_GEN_5)
-      add_i6962_1_r0s3__3 <= _GEN_281[3];
+      add_i6913_1_r0s3__3 <= _GEN_281[3];
     if (_GEN_4)
-      add_i6962_1_r0s4__3 <= add_i6962_1_r0s3__3;
+      add_i6913_1_r0s4__3 <= add_i6913_1_r0s3__3;
     if (_GEN_5)
-      add_i6962_1_r0s3__4 <= _GEN_281[4];
+      add_i6913_1_r0s3__4 <= _GEN_281[4];
     if (_GEN_4)
-      add_i6962_1_r0s4__4 <= add_i6962_1_r0s3__4;
+      add_i6913_1_r0s4__4 <= add_i6913_1_r0s3__4;
     if (_GEN_5)
-      add_i6962_1_r0s3__5 <= _GEN_281[5];
+      add_i6913_1_r0s3__5 <= _GEN_281[5];
     if (_GEN_4)
-      add_i6962_1_r0s4__5 <= add_i6962_1_r0s3__5;
+      add_i6913_1_r0s4__5 <= add_i6913_1_r0s3__5;
     if (_GEN_5)
-      add_i6962_1_r0s3__6 <= _GEN_281[6];
+      add_i6913_1_r0s3__6 <= _GEN_281[6];
     if (_GEN_4)
-      add_i6962_1_r0s4__6 <= add_i6962_1_r0s3__6;
+      add_i6913_1_r0s4__6 <= add_i6913_1_r0s3__6;
     if (_GEN_5)
-      add_i6962_1_r0s3__7 <= _GEN_281[7];
+      add_i6913_1_r0s3__7 <= _GEN_281[7];
     if (_GEN_4)
-      add_i6962_1_r0s4__7 <= add_i6962_1_r0s3__7;
+      add_i6913_1_r0s4__7 <= add_i6913_1_r0s3__7;
     if (_GEN_5)
-      add_i6962_1_r0s3__8 <= _GEN_281[8];
+      add_i6913_1_r0s3__8 <= _GEN_281[8];
     if (_GEN_4)
-      add_i6962_1_r0s4__8 <= add_i6962_1_r0s3__8;
+      add_i6913_1_r0s4__8 <= add_i6913_1_r0s3__8;
     if (_GEN_3)
-      mul_i7108_1_r0s5 <=
-        {cmp_i_i49_i_6_1_r0s4
-           ? shl_i5187_1_r0s4[0]
-           : cmp_i_i49_i_5_1_r0s4 & shl_i5187_1_r0s4__1[0],
-         cmp_i_i49_i_5_1_r0s4
-           ? shl_i5187_1_r0s4
-           : {1'h0, cmp_i_i49_i_4_1_r0s4 ? shl_i5187_1_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_1_r0s4
-           ? shl_i5187_1_r0s4
-           : {1'h0, cmp_i_i49_i_3_1_r0s4 ? shl_i5187_1_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_1_r0s4
-           ? shl_i5187_1_r0s4
-           : {1'h0, cmp_i_i49_i_2_1_r0s4 ? shl_i5187_1_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_1_r0s4
-           ? shl_i5187_1_r0s4
-           : {1'h0, cmp_i_i49_i_1_1_r0s4 ? shl_i5187_1_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_1_r0s4
-           ? shl_i5187_1_r0s4
-           : {1'h0, cmp_i_i49_i_1194_r0s4 ? shl_i5187_1_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1194_r0s4 ? shl_i5187_1_r0s4 : 4'h0}
+      mul_i7006_1_r0s5 <=
+        {cmp_i_i_i_1_6_1_r0s4
+           ? shl_i5191_1_r0s4[0]
+           : cmp_i_i_i_1_5_1_r0s4 & shl_i5191_1_r0s4__1[0],
+         cmp_i_i_i_1_5_1_r0s4
+           ? shl_i5191_1_r0s4
+           : {1'h0, cmp_i_i_i_1_4_1_r0s4 ? shl_i5191_1_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_1_r0s4
+           ? shl_i5191_1_r0s4
+           : {1'h0, cmp_i_i_i_1_3_1_r0s4 ? shl_i5191_1_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_1_r0s4
+           ? shl_i5191_1_r0s4
+           : {1'h0, cmp_i_i_i_1_2_1_r0s4 ? shl_i5191_1_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_1_r0s4
+           ? shl_i5191_1_r0s4
+           : {1'h0, cmp_i_i_i_1_1_1_r0s4 ? shl_i5191_1_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_1_r0s4
+           ? shl_i5191_1_r0s4
+           : {1'h0, cmp_i_i_i_1_1191_r0s4 ? shl_i5191_1_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1191_r0s4 ? shl_i5191_1_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_1_r0s4__8,
-           add_i6962_1_r0s4__7,
-           add_i6962_1_r0s4__6,
-           add_i6962_1_r0s4__5,
-           add_i6962_1_r0s4__4,
-           add_i6962_1_r0s4__3,
-           add_i6962_1_r0s4__2,
-           add_i6962_1_r0s4__1,
-           add_i6962_1_r0s4};
+           add_i6913_1_r0s4__8,
+           add_i6913_1_r0s4__7,
+           add_i6913_1_r0s4__6,
+           add_i6913_1_r0s4__5,
+           add_i6913_1_r0s4__4,
+           add_i6913_1_r0s4__3,
+           add_i6913_1_r0s4__2,
+           add_i6913_1_r0s4__1,
+           add_i6913_1_r0s4};
     if (_GEN_2)
-      mul_i7108_1_r0s6 <= mul_i7108_1_r0s5;
+      mul_i7006_1_r0s6 <= mul_i7006_1_r0s5;
     if (_GEN_4)
-      cmp_i5718_1_r0s4 <= $signed(_GEN_283) < 10'sh1;
+      cmp_i5673_1_r0s4 <= $signed(_GEN_283) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_1_r0s5 <= cmp_i5718_1_r0s4;
+      cmp_i5673_1_r0s5 <= cmp_i5673_1_r0s4;
     if (_GEN_2)
-      cmp_i5718_1_r0s6 <= cmp_i5718_1_r0s5;
+      cmp_i5673_1_r0s6 <= cmp_i5673_1_r0s5;
     if (_GEN_4)
-      v214_r0s4 <= $signed(_GEN_283) > 10'sh0 ? _GEN_283 : 10'h0;
+      v219_r0s4 <= $signed(_GEN_283) > 10'sh0 ? _GEN_283 : 10'h0;
     if (_GEN_3)
-      v214_r0s5 <= v214_r0s4;
+      v219_r0s5 <= v219_r0s4;
     if (_GEN_2)
-      v214_r0s6 <= v214_r0s5;
+      v219_r0s6 <= v219_r0s5;
     if (_GEN_1)
-      add_i4654_1_r0s7 <=
+      add_i4657_1_r0s7 <=
         {1'h0,
-         v214_r0s6,
+         v219_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_17[1] & (_GEN_18 | _GEN_17[2])
            : _GEN_17[4] & (_GEN_18 | (|{_GEN_17[5], _GEN_17[3:1]}))}
         + {10'h0,
-           mul_i7108_1_r0s6[24],
+           mul_i7006_1_r0s6[24],
            _GEN_17[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_17[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_1_r0s3 <= _GEN_280;
+      level103_sroa_0_0_v_1_r0s3 <= _GEN_280;
     if (_GEN_4)
-      level95_sroa_0_0_v_1_r0s4 <= level95_sroa_0_0_v_1_r0s3;
+      level103_sroa_0_0_v_1_r0s4 <= level103_sroa_0_0_v_1_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_1_r0s5 <= level95_sroa_0_0_v_1_r0s4;
+      level103_sroa_0_0_v_1_r0s5 <= level103_sroa_0_0_v_1_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_1_r0s6 <= level95_sroa_0_0_v_1_r0s5;
+      level103_sroa_0_0_v_1_r0s6 <= level103_sroa_0_0_v_1_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_1_r0s7 <= level95_sroa_0_0_v_1_r0s6;
+      level103_sroa_0_0_v_1_r0s7 <= level103_sroa_0_0_v_1_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_1_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_1_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[31:16]
           : and_r0s7__2
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_1_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_1_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_1_r0s7[14:0]
-                        : add_i4654_1_r0s7[17:3]}) | {level95_sroa_0_0_v_1_r0s7[9], 15'h0}
+                        ? add_i4657_1_r0s7[14:0]
+                        : add_i4657_1_r0s7[17:3]})
+                | {level103_sroa_0_0_v_1_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_18_r0s2 <= _GEN_290 + _GEN_296;
-      sroa_speculated8285_v_2_r0s2 <= _GEN_302 + _GEN_308;
+      sroa_speculated8176_v_18_r0s2 <= _GEN_290 + _GEN_296;
+      sroa_speculated8176_v_2_r0s2 <= _GEN_302 + _GEN_308;
       icmp_r0s2__1 <= kept_sroa_0_0_r0[41:32] == 10'h0;
     end
     if (_GEN_7)
@@ -31664,7 +31725,7 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_6)
       xor_r0s2__2 <= xor_r0s1__2;
     if (_GEN_5)
-      and_r0s3__8 <= ~(or_cond7489_r0s2 ? _GEN_309 == 10'h0 : icmp_r0s2__1) & xor_r0s2__2;
+      and_r0s3__8 <= ~(or_cond7387_r0s2 ? _GEN_309 == 10'h0 : icmp_r0s2__1) & xor_r0s2__2;
     if (_GEN_4)
       and_r0s4__3 <= and_r0s3__8;
     if (_GEN_3)
@@ -31674,9 +31735,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__3 <= and_r0s6__3;
     if (_GEN_6)
-      add_i4012_2_r0s2 <= _GEN_310;
+      add_i4027_2_r0s2 <= _GEN_310;
     if (_GEN_5) begin
-      add_i4012_2_r0s3 <= add_i4012_2_r0s2;
+      add_i4027_2_r0s3 <= add_i4027_2_r0s2;
       and_r0s3__9 <= _GEN_588 & _GEN_591;
       xor_r0s3__15 <= ~(_GEN_312[0]);
       and_r0s3__10 <= _GEN_588;
@@ -31689,139 +31750,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__13 <= _GEN_588 & ~_GEN_591;
     end
     if (_GEN_4)
-      cmp_i_i49_i_2204_r0s4 <= _GEN_315[4:2] == 3'h5;
+      cmp_i_i_i_1_2201_r0s4 <= _GEN_315[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_2_r0s2 <= $signed(_GEN_310) < -10'shC;
+      cmp_i5033_2_r0s2 <= $signed(_GEN_310) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_2_r0s3 <= cmp_i5029_2_r0s2;
+      cmp_i5033_2_r0s3 <= cmp_i5033_2_r0s2;
     if (_GEN_4) begin
-      shl_i5187_2_r0s4 <= _GEN_592[3:0];
-      cmp_i_i49_i_1_2_r0s4 <= _GEN_315[4:2] == 3'h6;
-      shl_i5187_2_r0s4__1 <= _GEN_592[6:4];
-      cmp_i_i49_i_2_2_r0s4 <= &(_GEN_315[4:2]);
-      cmp_i_i49_i_3_2_r0s4 <= _GEN_315[4:2] == 3'h0;
-      cmp_i_i49_i_4_2_r0s4 <= _GEN_315[4:2] == 3'h1;
-      cmp_i_i49_i_5_2_r0s4 <= _GEN_315[4:2] == 3'h2;
-      cmp_i_i49_i_6_2_r0s4 <= _GEN_315[4:2] == 3'h3;
+      shl_i5191_2_r0s4 <= _GEN_592[3:0];
+      cmp_i_i_i_1_1_2_r0s4 <= _GEN_315[4:2] == 3'h6;
+      shl_i5191_2_r0s4__1 <= _GEN_592[6:4];
+      cmp_i_i_i_1_2_2_r0s4 <= &(_GEN_315[4:2]);
+      cmp_i_i_i_1_3_2_r0s4 <= _GEN_315[4:2] == 3'h0;
+      cmp_i_i_i_1_4_2_r0s4 <= _GEN_315[4:2] == 3'h1;
+      cmp_i_i_i_1_5_2_r0s4 <= _GEN_315[4:2] == 3'h2;
+      cmp_i_i_i_1_6_2_r0s4 <= _GEN_315[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_2_r0s3 <= _GEN_312[0];
+      add_i6913_2_r0s3 <= _GEN_312[0];
     if (_GEN_4)
-      add_i6962_2_r0s4 <= add_i6962_2_r0s3;
+      add_i6913_2_r0s4 <= add_i6913_2_r0s3;
     if (_GEN_5)
-      add_i6962_2_r0s3__1 <= _GEN_312[1];
+      add_i6913_2_r0s3__1 <= _GEN_312[1];
     if (_GEN_4)
-      add_i6962_2_r0s4__1 <= add_i6962_2_r0s3__1;
+      add_i6913_2_r0s4__1 <= add_i6913_2_r0s3__1;
     if (_GEN_5)
-      add_i6962_2_r0s3__2 <= _GEN_312[2];
+      add_i6913_2_r0s3__2 <= _GEN_312[2];
     if (_GEN_4)
-      add_i6962_2_r0s4__2 <= add_i6962_2_r0s3__2;
+      add_i6913_2_r0s4__2 <= add_i6913_2_r0s3__2;
     if (_GEN_5)
-      add_i6962_2_r0s3__3 <= _GEN_312[3];
+      add_i6913_2_r0s3__3 <= _GEN_312[3];
     if (_GEN_4)
-      add_i6962_2_r0s4__3 <= add_i6962_2_r0s3__3;
+      add_i6913_2_r0s4__3 <= add_i6913_2_r0s3__3;
     if (_GEN_5)
-      add_i6962_2_r0s3__4 <= _GEN_312[4];
+      add_i6913_2_r0s3__4 <= _GEN_312[4];
     if (_GEN_4)
-      add_i6962_2_r0s4__4 <= add_i6962_2_r0s3__4;
+      add_i6913_2_r0s4__4 <= add_i6913_2_r0s3__4;
     if (_GEN_5)
-      add_i6962_2_r0s3__5 <= _GEN_312[5];
+      add_i6913_2_r0s3__5 <= _GEN_312[5];
     if (_GEN_4)
-      add_i6962_2_r0s4__5 <= add_i6962_2_r0s3__5;
+      add_i6913_2_r0s4__5 <= add_i6913_2_r0s3__5;
     if (_GEN_5)
-      add_i6962_2_r0s3__6 <= _GEN_312[6];
+      add_i6913_2_r0s3__6 <= _GEN_312[6];
     if (_GEN_4)
-      add_i6962_2_r0s4__6 <= add_i6962_2_r0s3__6;
+      add_i6913_2_r0s4__6 <= add_i6913_2_r0s3__6;
     if (_GEN_5)
-      add_i6962_2_r0s3__7 <= _GEN_312[7];
+      add_i6913_2_r0s3__7 <= _GEN_312[7];
     if (_GEN_4)
-      add_i6962_2_r0s4__7 <= add_i6962_2_r0s3__7;
+      add_i6913_2_r0s4__7 <= add_i6913_2_r0s3__7;
     if (_GEN_5)
-      add_i6962_2_r0s3__8 <= _GEN_312[8];
+      add_i6913_2_r0s3__8 <= _GEN_312[8];
     if (_GEN_4)
-      add_i6962_2_r0s4__8 <= add_i6962_2_r0s3__8;
+      add_i6913_2_r0s4__8 <= add_i6913_2_r0s3__8;
     if (_GEN_3)
-      mul_i7108_2_r0s5 <=
-        {cmp_i_i49_i_6_2_r0s4
-           ? shl_i5187_2_r0s4[0]
-           : cmp_i_i49_i_5_2_r0s4 & shl_i5187_2_r0s4__1[0],
-         cmp_i_i49_i_5_2_r0s4
-           ? shl_i5187_2_r0s4
-           : {1'h0, cmp_i_i49_i_4_2_r0s4 ? shl_i5187_2_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_2_r0s4
-           ? shl_i5187_2_r0s4
-           : {1'h0, cmp_i_i49_i_3_2_r0s4 ? shl_i5187_2_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_2_r0s4
-           ? shl_i5187_2_r0s4
-           : {1'h0, cmp_i_i49_i_2_2_r0s4 ? shl_i5187_2_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_2_r0s4
-           ? shl_i5187_2_r0s4
-           : {1'h0, cmp_i_i49_i_1_2_r0s4 ? shl_i5187_2_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_2_r0s4
-           ? shl_i5187_2_r0s4
-           : {1'h0, cmp_i_i49_i_2204_r0s4 ? shl_i5187_2_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2204_r0s4 ? shl_i5187_2_r0s4 : 4'h0}
+      mul_i7006_2_r0s5 <=
+        {cmp_i_i_i_1_6_2_r0s4
+           ? shl_i5191_2_r0s4[0]
+           : cmp_i_i_i_1_5_2_r0s4 & shl_i5191_2_r0s4__1[0],
+         cmp_i_i_i_1_5_2_r0s4
+           ? shl_i5191_2_r0s4
+           : {1'h0, cmp_i_i_i_1_4_2_r0s4 ? shl_i5191_2_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_2_r0s4
+           ? shl_i5191_2_r0s4
+           : {1'h0, cmp_i_i_i_1_3_2_r0s4 ? shl_i5191_2_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_2_r0s4
+           ? shl_i5191_2_r0s4
+           : {1'h0, cmp_i_i_i_1_2_2_r0s4 ? shl_i5191_2_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_2_r0s4
+           ? shl_i5191_2_r0s4
+           : {1'h0, cmp_i_i_i_1_1_2_r0s4 ? shl_i5191_2_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_2_r0s4
+           ? shl_i5191_2_r0s4
+           : {1'h0, cmp_i_i_i_1_2201_r0s4 ? shl_i5191_2_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2201_r0s4 ? shl_i5191_2_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_2_r0s4__8,
-           add_i6962_2_r0s4__7,
-           add_i6962_2_r0s4__6,
-           add_i6962_2_r0s4__5,
-           add_i6962_2_r0s4__4,
-           add_i6962_2_r0s4__3,
-           add_i6962_2_r0s4__2,
-           add_i6962_2_r0s4__1,
-           add_i6962_2_r0s4};
+           add_i6913_2_r0s4__8,
+           add_i6913_2_r0s4__7,
+           add_i6913_2_r0s4__6,
+           add_i6913_2_r0s4__5,
+           add_i6913_2_r0s4__4,
+           add_i6913_2_r0s4__3,
+           add_i6913_2_r0s4__2,
+           add_i6913_2_r0s4__1,
+           add_i6913_2_r0s4};
     if (_GEN_2)
-      mul_i7108_2_r0s6 <= mul_i7108_2_r0s5;
+      mul_i7006_2_r0s6 <= mul_i7006_2_r0s5;
     if (_GEN_4)
-      cmp_i5718_2_r0s4 <= $signed(_GEN_314) < 10'sh1;
+      cmp_i5673_2_r0s4 <= $signed(_GEN_314) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_2_r0s5 <= cmp_i5718_2_r0s4;
+      cmp_i5673_2_r0s5 <= cmp_i5673_2_r0s4;
     if (_GEN_2)
-      cmp_i5718_2_r0s6 <= cmp_i5718_2_r0s5;
+      cmp_i5673_2_r0s6 <= cmp_i5673_2_r0s5;
     if (_GEN_4)
-      v238_r0s4 <= $signed(_GEN_314) > 10'sh0 ? _GEN_314 : 10'h0;
+      v246_r0s4 <= $signed(_GEN_314) > 10'sh0 ? _GEN_314 : 10'h0;
     if (_GEN_3)
-      v238_r0s5 <= v238_r0s4;
+      v246_r0s5 <= v246_r0s4;
     if (_GEN_2)
-      v238_r0s6 <= v238_r0s5;
+      v246_r0s6 <= v246_r0s5;
     if (_GEN_1)
-      add_i4654_2_r0s7 <=
+      add_i4657_2_r0s7 <=
         {1'h0,
-         v238_r0s6,
+         v246_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_20[1] & (_GEN_21 | _GEN_20[2])
            : _GEN_20[4] & (_GEN_21 | (|{_GEN_20[5], _GEN_20[3:1]}))}
         + {10'h0,
-           mul_i7108_2_r0s6[24],
+           mul_i7006_2_r0s6[24],
            _GEN_20[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_20[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_2_r0s3 <= _GEN_311;
+      level103_sroa_0_0_v_2_r0s3 <= _GEN_311;
     if (_GEN_4)
-      level95_sroa_0_0_v_2_r0s4 <= level95_sroa_0_0_v_2_r0s3;
+      level103_sroa_0_0_v_2_r0s4 <= level103_sroa_0_0_v_2_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_2_r0s5 <= level95_sroa_0_0_v_2_r0s4;
+      level103_sroa_0_0_v_2_r0s5 <= level103_sroa_0_0_v_2_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_2_r0s6 <= level95_sroa_0_0_v_2_r0s5;
+      level103_sroa_0_0_v_2_r0s6 <= level103_sroa_0_0_v_2_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_2_r0s7 <= level95_sroa_0_0_v_2_r0s6;
+      level103_sroa_0_0_v_2_r0s7 <= level103_sroa_0_0_v_2_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_2_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_2_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[47:32]
           : and_r0s7__3
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_2_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_2_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_2_r0s7[14:0]
-                        : add_i4654_2_r0s7[17:3]}) | {level95_sroa_0_0_v_2_r0s7[9], 15'h0}
+                        ? add_i4657_2_r0s7[14:0]
+                        : add_i4657_2_r0s7[17:3]})
+                | {level103_sroa_0_0_v_2_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_19_r0s2 <= _GEN_321 + _GEN_327;
-      sroa_speculated8285_v_3_r0s2 <= _GEN_333 + _GEN_339;
+      sroa_speculated8176_v_19_r0s2 <= _GEN_321 + _GEN_327;
+      sroa_speculated8176_v_3_r0s2 <= _GEN_333 + _GEN_339;
       icmp_r0s2__2 <= kept_sroa_0_0_r0[57:48] == 10'h0;
     end
     if (_GEN_7)
@@ -31830,7 +31892,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__3 <= xor_r0s1__3;
     if (_GEN_5)
       and_r0s3__14 <=
-        ~(or_cond7489_r0s2 ? _GEN_340 == 10'h0 : icmp_r0s2__2) & xor_r0s2__3;
+        ~(or_cond7387_r0s2 ? _GEN_340 == 10'h0 : icmp_r0s2__2) & xor_r0s2__3;
     if (_GEN_4)
       and_r0s4__4 <= and_r0s3__14;
     if (_GEN_3)
@@ -31840,9 +31902,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__4 <= and_r0s6__4;
     if (_GEN_6)
-      add_i4012_3_r0s2 <= _GEN_341;
+      add_i4027_3_r0s2 <= _GEN_341;
     if (_GEN_5) begin
-      add_i4012_3_r0s3 <= add_i4012_3_r0s2;
+      add_i4027_3_r0s3 <= add_i4027_3_r0s2;
       and_r0s3__15 <= _GEN_595 & _GEN_598;
       xor_r0s3__16 <= ~(_GEN_343[0]);
       and_r0s3__16 <= _GEN_595;
@@ -31855,139 +31917,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__19 <= _GEN_595 & ~_GEN_598;
     end
     if (_GEN_4)
-      cmp_i_i49_i_3214_r0s4 <= _GEN_346[4:2] == 3'h5;
+      cmp_i_i_i_1_3211_r0s4 <= _GEN_346[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_3_r0s2 <= $signed(_GEN_341) < -10'shC;
+      cmp_i5033_3_r0s2 <= $signed(_GEN_341) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_3_r0s3 <= cmp_i5029_3_r0s2;
+      cmp_i5033_3_r0s3 <= cmp_i5033_3_r0s2;
     if (_GEN_4) begin
-      shl_i5187_3_r0s4 <= _GEN_599[3:0];
-      cmp_i_i49_i_1_3_r0s4 <= _GEN_346[4:2] == 3'h6;
-      shl_i5187_3_r0s4__1 <= _GEN_599[6:4];
-      cmp_i_i49_i_2_3_r0s4 <= &(_GEN_346[4:2]);
-      cmp_i_i49_i_3_3_r0s4 <= _GEN_346[4:2] == 3'h0;
-      cmp_i_i49_i_4_3_r0s4 <= _GEN_346[4:2] == 3'h1;
-      cmp_i_i49_i_5_3_r0s4 <= _GEN_346[4:2] == 3'h2;
-      cmp_i_i49_i_6_3_r0s4 <= _GEN_346[4:2] == 3'h3;
+      shl_i5191_3_r0s4 <= _GEN_599[3:0];
+      cmp_i_i_i_1_1_3_r0s4 <= _GEN_346[4:2] == 3'h6;
+      shl_i5191_3_r0s4__1 <= _GEN_599[6:4];
+      cmp_i_i_i_1_2_3_r0s4 <= &(_GEN_346[4:2]);
+      cmp_i_i_i_1_3_3_r0s4 <= _GEN_346[4:2] == 3'h0;
+      cmp_i_i_i_1_4_3_r0s4 <= _GEN_346[4:2] == 3'h1;
+      cmp_i_i_i_1_5_3_r0s4 <= _GEN_346[4:2] == 3'h2;
+      cmp_i_i_i_1_6_3_r0s4 <= _GEN_346[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_3_r0s3 <= _GEN_343[0];
+      add_i6913_3_r0s3 <= _GEN_343[0];
     if (_GEN_4)
-      add_i6962_3_r0s4 <= add_i6962_3_r0s3;
+      add_i6913_3_r0s4 <= add_i6913_3_r0s3;
     if (_GEN_5)
-      add_i6962_3_r0s3__1 <= _GEN_343[1];
+      add_i6913_3_r0s3__1 <= _GEN_343[1];
     if (_GEN_4)
-      add_i6962_3_r0s4__1 <= add_i6962_3_r0s3__1;
+      add_i6913_3_r0s4__1 <= add_i6913_3_r0s3__1;
     if (_GEN_5)
-      add_i6962_3_r0s3__2 <= _GEN_343[2];
+      add_i6913_3_r0s3__2 <= _GEN_343[2];
     if (_GEN_4)
-      add_i6962_3_r0s4__2 <= add_i6962_3_r0s3__2;
+      add_i6913_3_r0s4__2 <= add_i6913_3_r0s3__2;
     if (_GEN_5)
-      add_i6962_3_r0s3__3 <= _GEN_343[3];
+      add_i6913_3_r0s3__3 <= _GEN_343[3];
     if (_GEN_4)
-      add_i6962_3_r0s4__3 <= add_i6962_3_r0s3__3;
+      add_i6913_3_r0s4__3 <= add_i6913_3_r0s3__3;
     if (_GEN_5)
-      add_i6962_3_r0s3__4 <= _GEN_343[4];
+      add_i6913_3_r0s3__4 <= _GEN_343[4];
     if (_GEN_4)
-      add_i6962_3_r0s4__4 <= add_i6962_3_r0s3__4;
+      add_i6913_3_r0s4__4 <= add_i6913_3_r0s3__4;
     if (_GEN_5)
-      add_i6962_3_r0s3__5 <= _GEN_343[5];
+      add_i6913_3_r0s3__5 <= _GEN_343[5];
     if (_GEN_4)
-      add_i6962_3_r0s4__5 <= add_i6962_3_r0s3__5;
+      add_i6913_3_r0s4__5 <= add_i6913_3_r0s3__5;
     if (_GEN_5)
-      add_i6962_3_r0s3__6 <= _GEN_343[6];
+      add_i6913_3_r0s3__6 <= _GEN_343[6];
     if (_GEN_4)
-      add_i6962_3_r0s4__6 <= add_i6962_3_r0s3__6;
+      add_i6913_3_r0s4__6 <= add_i6913_3_r0s3__6;
     if (_GEN_5)
-      add_i6962_3_r0s3__7 <= _GEN_343[7];
+      add_i6913_3_r0s3__7 <= _GEN_343[7];
     if (_GEN_4)
-      add_i6962_3_r0s4__7 <= add_i6962_3_r0s3__7;
+      add_i6913_3_r0s4__7 <= add_i6913_3_r0s3__7;
     if (_GEN_5)
-      add_i6962_3_r0s3__8 <= _GEN_343[8];
+      add_i6913_3_r0s3__8 <= _GEN_343[8];
     if (_GEN_4)
-      add_i6962_3_r0s4__8 <= add_i6962_3_r0s3__8;
+      add_i6913_3_r0s4__8 <= add_i6913_3_r0s3__8;
     if (_GEN_3)
-      mul_i7108_3_r0s5 <=
-        {cmp_i_i49_i_6_3_r0s4
-           ? shl_i5187_3_r0s4[0]
-           : cmp_i_i49_i_5_3_r0s4 & shl_i5187_3_r0s4__1[0],
-         cmp_i_i49_i_5_3_r0s4
-           ? shl_i5187_3_r0s4
-           : {1'h0, cmp_i_i49_i_4_3_r0s4 ? shl_i5187_3_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_3_r0s4
-           ? shl_i5187_3_r0s4
-           : {1'h0, cmp_i_i49_i_3_3_r0s4 ? shl_i5187_3_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_3_r0s4
-           ? shl_i5187_3_r0s4
-           : {1'h0, cmp_i_i49_i_2_3_r0s4 ? shl_i5187_3_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_3_r0s4
-           ? shl_i5187_3_r0s4
-           : {1'h0, cmp_i_i49_i_1_3_r0s4 ? shl_i5187_3_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_3_r0s4
-           ? shl_i5187_3_r0s4
-           : {1'h0, cmp_i_i49_i_3214_r0s4 ? shl_i5187_3_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3214_r0s4 ? shl_i5187_3_r0s4 : 4'h0}
+      mul_i7006_3_r0s5 <=
+        {cmp_i_i_i_1_6_3_r0s4
+           ? shl_i5191_3_r0s4[0]
+           : cmp_i_i_i_1_5_3_r0s4 & shl_i5191_3_r0s4__1[0],
+         cmp_i_i_i_1_5_3_r0s4
+           ? shl_i5191_3_r0s4
+           : {1'h0, cmp_i_i_i_1_4_3_r0s4 ? shl_i5191_3_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_3_r0s4
+           ? shl_i5191_3_r0s4
+           : {1'h0, cmp_i_i_i_1_3_3_r0s4 ? shl_i5191_3_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_3_r0s4
+           ? shl_i5191_3_r0s4
+           : {1'h0, cmp_i_i_i_1_2_3_r0s4 ? shl_i5191_3_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_3_r0s4
+           ? shl_i5191_3_r0s4
+           : {1'h0, cmp_i_i_i_1_1_3_r0s4 ? shl_i5191_3_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_3_r0s4
+           ? shl_i5191_3_r0s4
+           : {1'h0, cmp_i_i_i_1_3211_r0s4 ? shl_i5191_3_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3211_r0s4 ? shl_i5191_3_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_3_r0s4__8,
-           add_i6962_3_r0s4__7,
-           add_i6962_3_r0s4__6,
-           add_i6962_3_r0s4__5,
-           add_i6962_3_r0s4__4,
-           add_i6962_3_r0s4__3,
-           add_i6962_3_r0s4__2,
-           add_i6962_3_r0s4__1,
-           add_i6962_3_r0s4};
+           add_i6913_3_r0s4__8,
+           add_i6913_3_r0s4__7,
+           add_i6913_3_r0s4__6,
+           add_i6913_3_r0s4__5,
+           add_i6913_3_r0s4__4,
+           add_i6913_3_r0s4__3,
+           add_i6913_3_r0s4__2,
+           add_i6913_3_r0s4__1,
+           add_i6913_3_r0s4};
     if (_GEN_2)
-      mul_i7108_3_r0s6 <= mul_i7108_3_r0s5;
+      mul_i7006_3_r0s6 <= mul_i7006_3_r0s5;
     if (_GEN_4)
-      cmp_i5718_3_r0s4 <= $signed(_GEN_345) < 10'sh1;
+      cmp_i5673_3_r0s4 <= $signed(_GEN_345) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_3_r0s5 <= cmp_i5718_3_r0s4;
+      cmp_i5673_3_r0s5 <= cmp_i5673_3_r0s4;
     if (_GEN_2)
-      cmp_i5718_3_r0s6 <= cmp_i5718_3_r0s5;
+      cmp_i5673_3_r0s6 <= cmp_i5673_3_r0s5;
     if (_GEN_4)
-      v262_r0s4 <= $signed(_GEN_345) > 10'sh0 ? _GEN_345 : 10'h0;
+      v273_r0s4 <= $signed(_GEN_345) > 10'sh0 ? _GEN_345 : 10'h0;
     if (_GEN_3)
-      v262_r0s5 <= v262_r0s4;
+      v273_r0s5 <= v273_r0s4;
     if (_GEN_2)
-      v262_r0s6 <= v262_r0s5;
+      v273_r0s6 <= v273_r0s5;
     if (_GEN_1)
-      add_i4654_3_r0s7 <=
+      add_i4657_3_r0s7 <=
         {1'h0,
-         v262_r0s6,
+         v273_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_23[1] & (_GEN_24 | _GEN_23[2])
            : _GEN_23[4] & (_GEN_24 | (|{_GEN_23[5], _GEN_23[3:1]}))}
         + {10'h0,
-           mul_i7108_3_r0s6[24],
+           mul_i7006_3_r0s6[24],
            _GEN_23[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_23[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_3_r0s3 <= _GEN_342;
+      level103_sroa_0_0_v_3_r0s3 <= _GEN_342;
     if (_GEN_4)
-      level95_sroa_0_0_v_3_r0s4 <= level95_sroa_0_0_v_3_r0s3;
+      level103_sroa_0_0_v_3_r0s4 <= level103_sroa_0_0_v_3_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_3_r0s5 <= level95_sroa_0_0_v_3_r0s4;
+      level103_sroa_0_0_v_3_r0s5 <= level103_sroa_0_0_v_3_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_3_r0s6 <= level95_sroa_0_0_v_3_r0s5;
+      level103_sroa_0_0_v_3_r0s6 <= level103_sroa_0_0_v_3_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_3_r0s7 <= level95_sroa_0_0_v_3_r0s6;
+      level103_sroa_0_0_v_3_r0s7 <= level103_sroa_0_0_v_3_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_3_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_3_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[63:48]
           : and_r0s7__4
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_3_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_3_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_3_r0s7[14:0]
-                        : add_i4654_3_r0s7[17:3]}) | {level95_sroa_0_0_v_3_r0s7[9], 15'h0}
+                        ? add_i4657_3_r0s7[14:0]
+                        : add_i4657_3_r0s7[17:3]})
+                | {level103_sroa_0_0_v_3_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_20_r0s2 <= _GEN_348 + _GEN_350;
-      sroa_speculated8285_v_4_r0s2 <= _GEN_352 + _GEN_354;
+      sroa_speculated8176_v_20_r0s2 <= _GEN_348 + _GEN_350;
+      sroa_speculated8176_v_4_r0s2 <= _GEN_352 + _GEN_354;
       icmp_r0s2__3 <= kept_sroa_0_0_r0[73:64] == 10'h0;
     end
     if (_GEN_7)
@@ -31996,7 +32059,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__4 <= xor_r0s1__4;
     if (_GEN_5)
       and_r0s3__20 <=
-        ~(or_cond7489_r0s2 ? _GEN_355 == 10'h0 : icmp_r0s2__3) & xor_r0s2__4;
+        ~(or_cond7387_r0s2 ? _GEN_355 == 10'h0 : icmp_r0s2__3) & xor_r0s2__4;
     if (_GEN_4)
       and_r0s4__5 <= and_r0s3__20;
     if (_GEN_3)
@@ -32006,9 +32069,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__5 <= and_r0s6__5;
     if (_GEN_6)
-      add_i4012_4_r0s2 <= _GEN_356;
+      add_i4027_4_r0s2 <= _GEN_356;
     if (_GEN_5) begin
-      add_i4012_4_r0s3 <= add_i4012_4_r0s2;
+      add_i4027_4_r0s3 <= add_i4027_4_r0s2;
       and_r0s3__21 <= _GEN_602 & _GEN_605;
       xor_r0s3__17 <= ~(_GEN_358[0]);
       and_r0s3__22 <= _GEN_602;
@@ -32021,139 +32084,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__25 <= _GEN_602 & ~_GEN_605;
     end
     if (_GEN_4)
-      cmp_i_i49_i_4224_r0s4 <= _GEN_361[4:2] == 3'h5;
+      cmp_i_i_i_1_4221_r0s4 <= _GEN_361[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_4_r0s2 <= $signed(_GEN_356) < -10'shC;
+      cmp_i5033_4_r0s2 <= $signed(_GEN_356) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_4_r0s3 <= cmp_i5029_4_r0s2;
+      cmp_i5033_4_r0s3 <= cmp_i5033_4_r0s2;
     if (_GEN_4) begin
-      shl_i5187_4_r0s4 <= _GEN_606[3:0];
-      cmp_i_i49_i_1_4_r0s4 <= _GEN_361[4:2] == 3'h6;
-      shl_i5187_4_r0s4__1 <= _GEN_606[6:4];
-      cmp_i_i49_i_2_4_r0s4 <= &(_GEN_361[4:2]);
-      cmp_i_i49_i_3_4_r0s4 <= _GEN_361[4:2] == 3'h0;
-      cmp_i_i49_i_4_4_r0s4 <= _GEN_361[4:2] == 3'h1;
-      cmp_i_i49_i_5_4_r0s4 <= _GEN_361[4:2] == 3'h2;
-      cmp_i_i49_i_6_4_r0s4 <= _GEN_361[4:2] == 3'h3;
+      shl_i5191_4_r0s4 <= _GEN_606[3:0];
+      cmp_i_i_i_1_1_4_r0s4 <= _GEN_361[4:2] == 3'h6;
+      shl_i5191_4_r0s4__1 <= _GEN_606[6:4];
+      cmp_i_i_i_1_2_4_r0s4 <= &(_GEN_361[4:2]);
+      cmp_i_i_i_1_3_4_r0s4 <= _GEN_361[4:2] == 3'h0;
+      cmp_i_i_i_1_4_4_r0s4 <= _GEN_361[4:2] == 3'h1;
+      cmp_i_i_i_1_5_4_r0s4 <= _GEN_361[4:2] == 3'h2;
+      cmp_i_i_i_1_6_4_r0s4 <= _GEN_361[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_4_r0s3 <= _GEN_358[0];
+      add_i6913_4_r0s3 <= _GEN_358[0];
     if (_GEN_4)
-      add_i6962_4_r0s4 <= add_i6962_4_r0s3;
+      add_i6913_4_r0s4 <= add_i6913_4_r0s3;
     if (_GEN_5)
-      add_i6962_4_r0s3__1 <= _GEN_358[1];
+      add_i6913_4_r0s3__1 <= _GEN_358[1];
     if (_GEN_4)
-      add_i6962_4_r0s4__1 <= add_i6962_4_r0s3__1;
+      add_i6913_4_r0s4__1 <= add_i6913_4_r0s3__1;
     if (_GEN_5)
-      add_i6962_4_r0s3__2 <= _GEN_358[2];
+      add_i6913_4_r0s3__2 <= _GEN_358[2];
     if (_GEN_4)
-      add_i6962_4_r0s4__2 <= add_i6962_4_r0s3__2;
+      add_i6913_4_r0s4__2 <= add_i6913_4_r0s3__2;
     if (_GEN_5)
-      add_i6962_4_r0s3__3 <= _GEN_358[3];
+      add_i6913_4_r0s3__3 <= _GEN_358[3];
     if (_GEN_4)
-      add_i6962_4_r0s4__3 <= add_i6962_4_r0s3__3;
+      add_i6913_4_r0s4__3 <= add_i6913_4_r0s3__3;
     if (_GEN_5)
-      add_i6962_4_r0s3__4 <= _GEN_358[4];
+      add_i6913_4_r0s3__4 <= _GEN_358[4];
     if (_GEN_4)
-      add_i6962_4_r0s4__4 <= add_i6962_4_r0s3__4;
+      add_i6913_4_r0s4__4 <= add_i6913_4_r0s3__4;
     if (_GEN_5)
-      add_i6962_4_r0s3__5 <= _GEN_358[5];
+      add_i6913_4_r0s3__5 <= _GEN_358[5];
     if (_GEN_4)
-      add_i6962_4_r0s4__5 <= add_i6962_4_r0s3__5;
+      add_i6913_4_r0s4__5 <= add_i6913_4_r0s3__5;
     if (_GEN_5)
-      add_i6962_4_r0s3__6 <= _GEN_358[6];
+      add_i6913_4_r0s3__6 <= _GEN_358[6];
     if (_GEN_4)
-      add_i6962_4_r0s4__6 <= add_i6962_4_r0s3__6;
+      add_i6913_4_r0s4__6 <= add_i6913_4_r0s3__6;
     if (_GEN_5)
-      add_i6962_4_r0s3__7 <= _GEN_358[7];
+      add_i6913_4_r0s3__7 <= _GEN_358[7];
     if (_GEN_4)
-      add_i6962_4_r0s4__7 <= add_i6962_4_r0s3__7;
+      add_i6913_4_r0s4__7 <= add_i6913_4_r0s3__7;
     if (_GEN_5)
-      add_i6962_4_r0s3__8 <= _GEN_358[8];
+      add_i6913_4_r0s3__8 <= _GEN_358[8];
     if (_GEN_4)
-      add_i6962_4_r0s4__8 <= add_i6962_4_r0s3__8;
+      add_i6913_4_r0s4__8 <= add_i6913_4_r0s3__8;
     if (_GEN_3)
-      mul_i7108_4_r0s5 <=
-        {cmp_i_i49_i_6_4_r0s4
-           ? shl_i5187_4_r0s4[0]
-           : cmp_i_i49_i_5_4_r0s4 & shl_i5187_4_r0s4__1[0],
-         cmp_i_i49_i_5_4_r0s4
-           ? shl_i5187_4_r0s4
-           : {1'h0, cmp_i_i49_i_4_4_r0s4 ? shl_i5187_4_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_4_r0s4
-           ? shl_i5187_4_r0s4
-           : {1'h0, cmp_i_i49_i_3_4_r0s4 ? shl_i5187_4_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_4_r0s4
-           ? shl_i5187_4_r0s4
-           : {1'h0, cmp_i_i49_i_2_4_r0s4 ? shl_i5187_4_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_4_r0s4
-           ? shl_i5187_4_r0s4
-           : {1'h0, cmp_i_i49_i_1_4_r0s4 ? shl_i5187_4_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_4_r0s4
-           ? shl_i5187_4_r0s4
-           : {1'h0, cmp_i_i49_i_4224_r0s4 ? shl_i5187_4_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4224_r0s4 ? shl_i5187_4_r0s4 : 4'h0}
+      mul_i7006_4_r0s5 <=
+        {cmp_i_i_i_1_6_4_r0s4
+           ? shl_i5191_4_r0s4[0]
+           : cmp_i_i_i_1_5_4_r0s4 & shl_i5191_4_r0s4__1[0],
+         cmp_i_i_i_1_5_4_r0s4
+           ? shl_i5191_4_r0s4
+           : {1'h0, cmp_i_i_i_1_4_4_r0s4 ? shl_i5191_4_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_4_r0s4
+           ? shl_i5191_4_r0s4
+           : {1'h0, cmp_i_i_i_1_3_4_r0s4 ? shl_i5191_4_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_4_r0s4
+           ? shl_i5191_4_r0s4
+           : {1'h0, cmp_i_i_i_1_2_4_r0s4 ? shl_i5191_4_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_4_r0s4
+           ? shl_i5191_4_r0s4
+           : {1'h0, cmp_i_i_i_1_1_4_r0s4 ? shl_i5191_4_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_4_r0s4
+           ? shl_i5191_4_r0s4
+           : {1'h0, cmp_i_i_i_1_4221_r0s4 ? shl_i5191_4_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4221_r0s4 ? shl_i5191_4_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_4_r0s4__8,
-           add_i6962_4_r0s4__7,
-           add_i6962_4_r0s4__6,
-           add_i6962_4_r0s4__5,
-           add_i6962_4_r0s4__4,
-           add_i6962_4_r0s4__3,
-           add_i6962_4_r0s4__2,
-           add_i6962_4_r0s4__1,
-           add_i6962_4_r0s4};
+           add_i6913_4_r0s4__8,
+           add_i6913_4_r0s4__7,
+           add_i6913_4_r0s4__6,
+           add_i6913_4_r0s4__5,
+           add_i6913_4_r0s4__4,
+           add_i6913_4_r0s4__3,
+           add_i6913_4_r0s4__2,
+           add_i6913_4_r0s4__1,
+           add_i6913_4_r0s4};
     if (_GEN_2)
-      mul_i7108_4_r0s6 <= mul_i7108_4_r0s5;
+      mul_i7006_4_r0s6 <= mul_i7006_4_r0s5;
     if (_GEN_4)
-      cmp_i5718_4_r0s4 <= $signed(_GEN_360) < 10'sh1;
+      cmp_i5673_4_r0s4 <= $signed(_GEN_360) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_4_r0s5 <= cmp_i5718_4_r0s4;
+      cmp_i5673_4_r0s5 <= cmp_i5673_4_r0s4;
     if (_GEN_2)
-      cmp_i5718_4_r0s6 <= cmp_i5718_4_r0s5;
+      cmp_i5673_4_r0s6 <= cmp_i5673_4_r0s5;
     if (_GEN_4)
-      v286_r0s4 <= $signed(_GEN_360) > 10'sh0 ? _GEN_360 : 10'h0;
+      v300_r0s4 <= $signed(_GEN_360) > 10'sh0 ? _GEN_360 : 10'h0;
     if (_GEN_3)
-      v286_r0s5 <= v286_r0s4;
+      v300_r0s5 <= v300_r0s4;
     if (_GEN_2)
-      v286_r0s6 <= v286_r0s5;
+      v300_r0s6 <= v300_r0s5;
     if (_GEN_1)
-      add_i4654_4_r0s7 <=
+      add_i4657_4_r0s7 <=
         {1'h0,
-         v286_r0s6,
+         v300_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_26[1] & (_GEN_27 | _GEN_26[2])
            : _GEN_26[4] & (_GEN_27 | (|{_GEN_26[5], _GEN_26[3:1]}))}
         + {10'h0,
-           mul_i7108_4_r0s6[24],
+           mul_i7006_4_r0s6[24],
            _GEN_26[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_26[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_4_r0s3 <= _GEN_357;
+      level103_sroa_0_0_v_4_r0s3 <= _GEN_357;
     if (_GEN_4)
-      level95_sroa_0_0_v_4_r0s4 <= level95_sroa_0_0_v_4_r0s3;
+      level103_sroa_0_0_v_4_r0s4 <= level103_sroa_0_0_v_4_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_4_r0s5 <= level95_sroa_0_0_v_4_r0s4;
+      level103_sroa_0_0_v_4_r0s5 <= level103_sroa_0_0_v_4_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_4_r0s6 <= level95_sroa_0_0_v_4_r0s5;
+      level103_sroa_0_0_v_4_r0s6 <= level103_sroa_0_0_v_4_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_4_r0s7 <= level95_sroa_0_0_v_4_r0s6;
+      level103_sroa_0_0_v_4_r0s7 <= level103_sroa_0_0_v_4_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_4_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_4_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[79:64]
           : and_r0s7__5
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_4_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_4_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_4_r0s7[14:0]
-                        : add_i4654_4_r0s7[17:3]}) | {level95_sroa_0_0_v_4_r0s7[9], 15'h0}
+                        ? add_i4657_4_r0s7[14:0]
+                        : add_i4657_4_r0s7[17:3]})
+                | {level103_sroa_0_0_v_4_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_5_r0s2 <= _GEN_363 + _GEN_365;
-      sroa_speculated8285_v_21_r0s2 <= _GEN_367 + _GEN_369;
+      sroa_speculated8176_v_5_r0s2 <= _GEN_363 + _GEN_365;
+      sroa_speculated8176_v_21_r0s2 <= _GEN_367 + _GEN_369;
       icmp_r0s2__4 <= kept_sroa_0_0_r0[89:80] == 10'h0;
     end
     if (_GEN_7)
@@ -32162,7 +32226,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__5 <= xor_r0s1__5;
     if (_GEN_5)
       and_r0s3__26 <=
-        ~(or_cond7489_r0s2 ? _GEN_370 == 10'h0 : icmp_r0s2__4) & xor_r0s2__5;
+        ~(or_cond7387_r0s2 ? _GEN_370 == 10'h0 : icmp_r0s2__4) & xor_r0s2__5;
     if (_GEN_4)
       and_r0s4__6 <= and_r0s3__26;
     if (_GEN_3)
@@ -32172,9 +32236,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__6 <= and_r0s6__6;
     if (_GEN_6)
-      add_i4012_5_r0s2 <= _GEN_371;
+      add_i4027_5_r0s2 <= _GEN_371;
     if (_GEN_5) begin
-      add_i4012_5_r0s3 <= add_i4012_5_r0s2;
+      add_i4027_5_r0s3 <= add_i4027_5_r0s2;
       and_r0s3__27 <= _GEN_609 & _GEN_612;
       xor_r0s3__18 <= ~(_GEN_373[0]);
       and_r0s3__28 <= _GEN_609;
@@ -32187,139 +32251,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__31 <= _GEN_609 & ~_GEN_612;
     end
     if (_GEN_4)
-      cmp_i_i49_i_5234_r0s4 <= _GEN_376[4:2] == 3'h5;
+      cmp_i_i_i_1_5231_r0s4 <= _GEN_376[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_5_r0s2 <= $signed(_GEN_371) < -10'shC;
+      cmp_i5033_5_r0s2 <= $signed(_GEN_371) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_5_r0s3 <= cmp_i5029_5_r0s2;
+      cmp_i5033_5_r0s3 <= cmp_i5033_5_r0s2;
     if (_GEN_4) begin
-      shl_i5187_5_r0s4 <= _GEN_613[3:0];
-      cmp_i_i49_i_1_5_r0s4 <= _GEN_376[4:2] == 3'h6;
-      shl_i5187_5_r0s4__1 <= _GEN_613[6:4];
-      cmp_i_i49_i_2_5_r0s4 <= &(_GEN_376[4:2]);
-      cmp_i_i49_i_3_5_r0s4 <= _GEN_376[4:2] == 3'h0;
-      cmp_i_i49_i_4_5_r0s4 <= _GEN_376[4:2] == 3'h1;
-      cmp_i_i49_i_5_5_r0s4 <= _GEN_376[4:2] == 3'h2;
-      cmp_i_i49_i_6_5_r0s4 <= _GEN_376[4:2] == 3'h3;
+      shl_i5191_5_r0s4 <= _GEN_613[3:0];
+      cmp_i_i_i_1_1_5_r0s4 <= _GEN_376[4:2] == 3'h6;
+      shl_i5191_5_r0s4__1 <= _GEN_613[6:4];
+      cmp_i_i_i_1_2_5_r0s4 <= &(_GEN_376[4:2]);
+      cmp_i_i_i_1_3_5_r0s4 <= _GEN_376[4:2] == 3'h0;
+      cmp_i_i_i_1_4_5_r0s4 <= _GEN_376[4:2] == 3'h1;
+      cmp_i_i_i_1_5_5_r0s4 <= _GEN_376[4:2] == 3'h2;
+      cmp_i_i_i_1_6_5_r0s4 <= _GEN_376[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_5_r0s3 <= _GEN_373[0];
+      add_i6913_5_r0s3 <= _GEN_373[0];
     if (_GEN_4)
-      add_i6962_5_r0s4 <= add_i6962_5_r0s3;
+      add_i6913_5_r0s4 <= add_i6913_5_r0s3;
     if (_GEN_5)
-      add_i6962_5_r0s3__1 <= _GEN_373[1];
+      add_i6913_5_r0s3__1 <= _GEN_373[1];
     if (_GEN_4)
-      add_i6962_5_r0s4__1 <= add_i6962_5_r0s3__1;
+      add_i6913_5_r0s4__1 <= add_i6913_5_r0s3__1;
     if (_GEN_5)
-      add_i6962_5_r0s3__2 <= _GEN_373[2];
+      add_i6913_5_r0s3__2 <= _GEN_373[2];
     if (_GEN_4)
-      add_i6962_5_r0s4__2 <= add_i6962_5_r0s3__2;
+      add_i6913_5_r0s4__2 <= add_i6913_5_r0s3__2;
     if (_GEN_5)
-      add_i6962_5_r0s3__3 <= _GEN_373[3];
+      add_i6913_5_r0s3__3 <= _GEN_373[3];
     if (_GEN_4)
-      add_i6962_5_r0s4__3 <= add_i6962_5_r0s3__3;
+      add_i6913_5_r0s4__3 <= add_i6913_5_r0s3__3;
     if (_GEN_5)
-      add_i6962_5_r0s3__4 <= _GEN_373[4];
+      add_i6913_5_r0s3__4 <= _GEN_373[4];
     if (_GEN_4)
-      add_i6962_5_r0s4__4 <= add_i6962_5_r0s3__4;
+      add_i6913_5_r0s4__4 <= add_i6913_5_r0s3__4;
     if (_GEN_5)
-      add_i6962_5_r0s3__5 <= _GEN_373[5];
+      add_i6913_5_r0s3__5 <= _GEN_373[5];
     if (_GEN_4)
-      add_i6962_5_r0s4__5 <= add_i6962_5_r0s3__5;
+      add_i6913_5_r0s4__5 <= add_i6913_5_r0s3__5;
     if (_GEN_5)
-      add_i6962_5_r0s3__6 <= _GEN_373[6];
+      add_i6913_5_r0s3__6 <= _GEN_373[6];
     if (_GEN_4)
-      add_i6962_5_r0s4__6 <= add_i6962_5_r0s3__6;
+      add_i6913_5_r0s4__6 <= add_i6913_5_r0s3__6;
     if (_GEN_5)
-      add_i6962_5_r0s3__7 <= _GEN_373[7];
+      add_i6913_5_r0s3__7 <= _GEN_373[7];
     if (_GEN_4)
-      add_i6962_5_r0s4__7 <= add_i6962_5_r0s3__7;
+      add_i6913_5_r0s4__7 <= add_i6913_5_r0s3__7;
     if (_GEN_5)
-      add_i6962_5_r0s3__8 <= _GEN_373[8];
+      add_i6913_5_r0s3__8 <= _GEN_373[8];
     if (_GEN_4)
-      add_i6962_5_r0s4__8 <= add_i6962_5_r0s3__8;
+      add_i6913_5_r0s4__8 <= add_i6913_5_r0s3__8;
     if (_GEN_3)
-      mul_i7108_5_r0s5 <=
-        {cmp_i_i49_i_6_5_r0s4
-           ? shl_i5187_5_r0s4[0]
-           : cmp_i_i49_i_5_5_r0s4 & shl_i5187_5_r0s4__1[0],
-         cmp_i_i49_i_5_5_r0s4
-           ? shl_i5187_5_r0s4
-           : {1'h0, cmp_i_i49_i_4_5_r0s4 ? shl_i5187_5_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_5_r0s4
-           ? shl_i5187_5_r0s4
-           : {1'h0, cmp_i_i49_i_3_5_r0s4 ? shl_i5187_5_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_5_r0s4
-           ? shl_i5187_5_r0s4
-           : {1'h0, cmp_i_i49_i_2_5_r0s4 ? shl_i5187_5_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_5_r0s4
-           ? shl_i5187_5_r0s4
-           : {1'h0, cmp_i_i49_i_1_5_r0s4 ? shl_i5187_5_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_5_r0s4
-           ? shl_i5187_5_r0s4
-           : {1'h0, cmp_i_i49_i_5234_r0s4 ? shl_i5187_5_r0s4__1 : 3'h0},
-         cmp_i_i49_i_5234_r0s4 ? shl_i5187_5_r0s4 : 4'h0}
+      mul_i7006_5_r0s5 <=
+        {cmp_i_i_i_1_6_5_r0s4
+           ? shl_i5191_5_r0s4[0]
+           : cmp_i_i_i_1_5_5_r0s4 & shl_i5191_5_r0s4__1[0],
+         cmp_i_i_i_1_5_5_r0s4
+           ? shl_i5191_5_r0s4
+           : {1'h0, cmp_i_i_i_1_4_5_r0s4 ? shl_i5191_5_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_5_r0s4
+           ? shl_i5191_5_r0s4
+           : {1'h0, cmp_i_i_i_1_3_5_r0s4 ? shl_i5191_5_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_5_r0s4
+           ? shl_i5191_5_r0s4
+           : {1'h0, cmp_i_i_i_1_2_5_r0s4 ? shl_i5191_5_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_5_r0s4
+           ? shl_i5191_5_r0s4
+           : {1'h0, cmp_i_i_i_1_1_5_r0s4 ? shl_i5191_5_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_5_r0s4
+           ? shl_i5191_5_r0s4
+           : {1'h0, cmp_i_i_i_1_5231_r0s4 ? shl_i5191_5_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_5231_r0s4 ? shl_i5191_5_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_5_r0s4__8,
-           add_i6962_5_r0s4__7,
-           add_i6962_5_r0s4__6,
-           add_i6962_5_r0s4__5,
-           add_i6962_5_r0s4__4,
-           add_i6962_5_r0s4__3,
-           add_i6962_5_r0s4__2,
-           add_i6962_5_r0s4__1,
-           add_i6962_5_r0s4};
+           add_i6913_5_r0s4__8,
+           add_i6913_5_r0s4__7,
+           add_i6913_5_r0s4__6,
+           add_i6913_5_r0s4__5,
+           add_i6913_5_r0s4__4,
+           add_i6913_5_r0s4__3,
+           add_i6913_5_r0s4__2,
+           add_i6913_5_r0s4__1,
+           add_i6913_5_r0s4};
     if (_GEN_2)
-      mul_i7108_5_r0s6 <= mul_i7108_5_r0s5;
+      mul_i7006_5_r0s6 <= mul_i7006_5_r0s5;
     if (_GEN_4)
-      cmp_i5718_5_r0s4 <= $signed(_GEN_375) < 10'sh1;
+      cmp_i5673_5_r0s4 <= $signed(_GEN_375) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_5_r0s5 <= cmp_i5718_5_r0s4;
+      cmp_i5673_5_r0s5 <= cmp_i5673_5_r0s4;
     if (_GEN_2)
-      cmp_i5718_5_r0s6 <= cmp_i5718_5_r0s5;
+      cmp_i5673_5_r0s6 <= cmp_i5673_5_r0s5;
     if (_GEN_4)
-      v310_r0s4 <= $signed(_GEN_375) > 10'sh0 ? _GEN_375 : 10'h0;
+      v327_r0s4 <= $signed(_GEN_375) > 10'sh0 ? _GEN_375 : 10'h0;
     if (_GEN_3)
-      v310_r0s5 <= v310_r0s4;
+      v327_r0s5 <= v327_r0s4;
     if (_GEN_2)
-      v310_r0s6 <= v310_r0s5;
+      v327_r0s6 <= v327_r0s5;
     if (_GEN_1)
-      add_i4654_5_r0s7 <=
+      add_i4657_5_r0s7 <=
         {1'h0,
-         v310_r0s6,
+         v327_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_29[1] & (_GEN_30 | _GEN_29[2])
            : _GEN_29[4] & (_GEN_30 | (|{_GEN_29[5], _GEN_29[3:1]}))}
         + {10'h0,
-           mul_i7108_5_r0s6[24],
+           mul_i7006_5_r0s6[24],
            _GEN_29[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_29[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_5_r0s3 <= _GEN_372;
+      level103_sroa_0_0_v_5_r0s3 <= _GEN_372;
     if (_GEN_4)
-      level95_sroa_0_0_v_5_r0s4 <= level95_sroa_0_0_v_5_r0s3;
+      level103_sroa_0_0_v_5_r0s4 <= level103_sroa_0_0_v_5_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_5_r0s5 <= level95_sroa_0_0_v_5_r0s4;
+      level103_sroa_0_0_v_5_r0s5 <= level103_sroa_0_0_v_5_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_5_r0s6 <= level95_sroa_0_0_v_5_r0s5;
+      level103_sroa_0_0_v_5_r0s6 <= level103_sroa_0_0_v_5_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_5_r0s7 <= level95_sroa_0_0_v_5_r0s6;
+      level103_sroa_0_0_v_5_r0s7 <= level103_sroa_0_0_v_5_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_5_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_5_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[95:80]
           : and_r0s7__6
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_5_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_5_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_5_r0s7[14:0]
-                        : add_i4654_5_r0s7[17:3]}) | {level95_sroa_0_0_v_5_r0s7[9], 15'h0}
+                        ? add_i4657_5_r0s7[14:0]
+                        : add_i4657_5_r0s7[17:3]})
+                | {level103_sroa_0_0_v_5_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_6_r0s2 <= _GEN_378 + _GEN_380;
-      sroa_speculated8285_v_22_r0s2 <= _GEN_382 + _GEN_384;
+      sroa_speculated8176_v_6_r0s2 <= _GEN_378 + _GEN_380;
+      sroa_speculated8176_v_22_r0s2 <= _GEN_382 + _GEN_384;
       icmp_r0s2__5 <= kept_sroa_0_0_r0[105:96] == 10'h0;
     end
     if (_GEN_7)
@@ -32328,7 +32393,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__6 <= xor_r0s1__6;
     if (_GEN_5)
       and_r0s3__32 <=
-        ~(or_cond7489_r0s2 ? _GEN_385 == 10'h0 : icmp_r0s2__5) & xor_r0s2__6;
+        ~(or_cond7387_r0s2 ? _GEN_385 == 10'h0 : icmp_r0s2__5) & xor_r0s2__6;
     if (_GEN_4)
       and_r0s4__7 <= and_r0s3__32;
     if (_GEN_3)
@@ -32338,9 +32403,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__7 <= and_r0s6__7;
     if (_GEN_6)
-      add_i4012_6_r0s2 <= _GEN_386;
+      add_i4027_6_r0s2 <= _GEN_386;
     if (_GEN_5) begin
-      add_i4012_6_r0s3 <= add_i4012_6_r0s2;
+      add_i4027_6_r0s3 <= add_i4027_6_r0s2;
       and_r0s3__33 <= _GEN_616 & _GEN_619;
       xor_r0s3__19 <= ~(_GEN_388[0]);
       and_r0s3__34 <= _GEN_616;
@@ -32353,139 +32418,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__37 <= _GEN_616 & ~_GEN_619;
     end
     if (_GEN_4)
-      cmp_i_i49_i_6244_r0s4 <= _GEN_391[4:2] == 3'h5;
+      cmp_i_i_i_1_6241_r0s4 <= _GEN_391[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_6_r0s2 <= $signed(_GEN_386) < -10'shC;
+      cmp_i5033_6_r0s2 <= $signed(_GEN_386) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_6_r0s3 <= cmp_i5029_6_r0s2;
+      cmp_i5033_6_r0s3 <= cmp_i5033_6_r0s2;
     if (_GEN_4) begin
-      shl_i5187_6_r0s4 <= _GEN_620[3:0];
-      cmp_i_i49_i_1_6_r0s4 <= _GEN_391[4:2] == 3'h6;
-      shl_i5187_6_r0s4__1 <= _GEN_620[6:4];
-      cmp_i_i49_i_2_6_r0s4 <= &(_GEN_391[4:2]);
-      cmp_i_i49_i_3_6_r0s4 <= _GEN_391[4:2] == 3'h0;
-      cmp_i_i49_i_4_6_r0s4 <= _GEN_391[4:2] == 3'h1;
-      cmp_i_i49_i_5_6_r0s4 <= _GEN_391[4:2] == 3'h2;
-      cmp_i_i49_i_6_6_r0s4 <= _GEN_391[4:2] == 3'h3;
+      shl_i5191_6_r0s4 <= _GEN_620[3:0];
+      cmp_i_i_i_1_1_6_r0s4 <= _GEN_391[4:2] == 3'h6;
+      shl_i5191_6_r0s4__1 <= _GEN_620[6:4];
+      cmp_i_i_i_1_2_6_r0s4 <= &(_GEN_391[4:2]);
+      cmp_i_i_i_1_3_6_r0s4 <= _GEN_391[4:2] == 3'h0;
+      cmp_i_i_i_1_4_6_r0s4 <= _GEN_391[4:2] == 3'h1;
+      cmp_i_i_i_1_5_6_r0s4 <= _GEN_391[4:2] == 3'h2;
+      cmp_i_i_i_1_6_6_r0s4 <= _GEN_391[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_6_r0s3 <= _GEN_388[0];
+      add_i6913_6_r0s3 <= _GEN_388[0];
     if (_GEN_4)
-      add_i6962_6_r0s4 <= add_i6962_6_r0s3;
+      add_i6913_6_r0s4 <= add_i6913_6_r0s3;
     if (_GEN_5)
-      add_i6962_6_r0s3__1 <= _GEN_388[1];
+      add_i6913_6_r0s3__1 <= _GEN_388[1];
     if (_GEN_4)
-      add_i6962_6_r0s4__1 <= add_i6962_6_r0s3__1;
+      add_i6913_6_r0s4__1 <= add_i6913_6_r0s3__1;
     if (_GEN_5)
-      add_i6962_6_r0s3__2 <= _GEN_388[2];
+      add_i6913_6_r0s3__2 <= _GEN_388[2];
     if (_GEN_4)
-      add_i6962_6_r0s4__2 <= add_i6962_6_r0s3__2;
+      add_i6913_6_r0s4__2 <= add_i6913_6_r0s3__2;
     if (_GEN_5)
-      add_i6962_6_r0s3__3 <= _GEN_388[3];
+      add_i6913_6_r0s3__3 <= _GEN_388[3];
     if (_GEN_4)
-      add_i6962_6_r0s4__3 <= add_i6962_6_r0s3__3;
+      add_i6913_6_r0s4__3 <= add_i6913_6_r0s3__3;
     if (_GEN_5)
-      add_i6962_6_r0s3__4 <= _GEN_388[4];
+      add_i6913_6_r0s3__4 <= _GEN_388[4];
     if (_GEN_4)
-      add_i6962_6_r0s4__4 <= add_i6962_6_r0s3__4;
+      add_i6913_6_r0s4__4 <= add_i6913_6_r0s3__4;
     if (_GEN_5)
-      add_i6962_6_r0s3__5 <= _GEN_388[5];
+      add_i6913_6_r0s3__5 <= _GEN_388[5];
     if (_GEN_4)
-      add_i6962_6_r0s4__5 <= add_i6962_6_r0s3__5;
+      add_i6913_6_r0s4__5 <= add_i6913_6_r0s3__5;
     if (_GEN_5)
-      add_i6962_6_r0s3__6 <= _GEN_388[6];
+      add_i6913_6_r0s3__6 <= _GEN_388[6];
     if (_GEN_4)
-      add_i6962_6_r0s4__6 <= add_i6962_6_r0s3__6;
+      add_i6913_6_r0s4__6 <= add_i6913_6_r0s3__6;
     if (_GEN_5)
-      add_i6962_6_r0s3__7 <= _GEN_388[7];
+      add_i6913_6_r0s3__7 <= _GEN_388[7];
     if (_GEN_4)
-      add_i6962_6_r0s4__7 <= add_i6962_6_r0s3__7;
+      add_i6913_6_r0s4__7 <= add_i6913_6_r0s3__7;
     if (_GEN_5)
-      add_i6962_6_r0s3__8 <= _GEN_388[8];
+      add_i6913_6_r0s3__8 <= _GEN_388[8];
     if (_GEN_4)
-      add_i6962_6_r0s4__8 <= add_i6962_6_r0s3__8;
+      add_i6913_6_r0s4__8 <= add_i6913_6_r0s3__8;
     if (_GEN_3)
-      mul_i7108_6_r0s5 <=
-        {cmp_i_i49_i_6_6_r0s4
-           ? shl_i5187_6_r0s4[0]
-           : cmp_i_i49_i_5_6_r0s4 & shl_i5187_6_r0s4__1[0],
-         cmp_i_i49_i_5_6_r0s4
-           ? shl_i5187_6_r0s4
-           : {1'h0, cmp_i_i49_i_4_6_r0s4 ? shl_i5187_6_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_6_r0s4
-           ? shl_i5187_6_r0s4
-           : {1'h0, cmp_i_i49_i_3_6_r0s4 ? shl_i5187_6_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_6_r0s4
-           ? shl_i5187_6_r0s4
-           : {1'h0, cmp_i_i49_i_2_6_r0s4 ? shl_i5187_6_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_6_r0s4
-           ? shl_i5187_6_r0s4
-           : {1'h0, cmp_i_i49_i_1_6_r0s4 ? shl_i5187_6_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_6_r0s4
-           ? shl_i5187_6_r0s4
-           : {1'h0, cmp_i_i49_i_6244_r0s4 ? shl_i5187_6_r0s4__1 : 3'h0},
-         cmp_i_i49_i_6244_r0s4 ? shl_i5187_6_r0s4 : 4'h0}
+      mul_i7006_6_r0s5 <=
+        {cmp_i_i_i_1_6_6_r0s4
+           ? shl_i5191_6_r0s4[0]
+           : cmp_i_i_i_1_5_6_r0s4 & shl_i5191_6_r0s4__1[0],
+         cmp_i_i_i_1_5_6_r0s4
+           ? shl_i5191_6_r0s4
+           : {1'h0, cmp_i_i_i_1_4_6_r0s4 ? shl_i5191_6_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_6_r0s4
+           ? shl_i5191_6_r0s4
+           : {1'h0, cmp_i_i_i_1_3_6_r0s4 ? shl_i5191_6_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_6_r0s4
+           ? shl_i5191_6_r0s4
+           : {1'h0, cmp_i_i_i_1_2_6_r0s4 ? shl_i5191_6_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_6_r0s4
+           ? shl_i5191_6_r0s4
+           : {1'h0, cmp_i_i_i_1_1_6_r0s4 ? shl_i5191_6_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_6_r0s4
+           ? shl_i5191_6_r0s4
+           : {1'h0, cmp_i_i_i_1_6241_r0s4 ? shl_i5191_6_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_6241_r0s4 ? shl_i5191_6_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_6_r0s4__8,
-           add_i6962_6_r0s4__7,
-           add_i6962_6_r0s4__6,
-           add_i6962_6_r0s4__5,
-           add_i6962_6_r0s4__4,
-           add_i6962_6_r0s4__3,
-           add_i6962_6_r0s4__2,
-           add_i6962_6_r0s4__1,
-           add_i6962_6_r0s4};
+           add_i6913_6_r0s4__8,
+           add_i6913_6_r0s4__7,
+           add_i6913_6_r0s4__6,
+           add_i6913_6_r0s4__5,
+           add_i6913_6_r0s4__4,
+           add_i6913_6_r0s4__3,
+           add_i6913_6_r0s4__2,
+           add_i6913_6_r0s4__1,
+           add_i6913_6_r0s4};
     if (_GEN_2)
-      mul_i7108_6_r0s6 <= mul_i7108_6_r0s5;
+      mul_i7006_6_r0s6 <= mul_i7006_6_r0s5;
     if (_GEN_4)
-      cmp_i5718_6_r0s4 <= $signed(_GEN_390) < 10'sh1;
+      cmp_i5673_6_r0s4 <= $signed(_GEN_390) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_6_r0s5 <= cmp_i5718_6_r0s4;
+      cmp_i5673_6_r0s5 <= cmp_i5673_6_r0s4;
     if (_GEN_2)
-      cmp_i5718_6_r0s6 <= cmp_i5718_6_r0s5;
+      cmp_i5673_6_r0s6 <= cmp_i5673_6_r0s5;
     if (_GEN_4)
-      v334_r0s4 <= $signed(_GEN_390) > 10'sh0 ? _GEN_390 : 10'h0;
+      v354_r0s4 <= $signed(_GEN_390) > 10'sh0 ? _GEN_390 : 10'h0;
     if (_GEN_3)
-      v334_r0s5 <= v334_r0s4;
+      v354_r0s5 <= v354_r0s4;
     if (_GEN_2)
-      v334_r0s6 <= v334_r0s5;
+      v354_r0s6 <= v354_r0s5;
     if (_GEN_1)
-      add_i4654_6_r0s7 <=
+      add_i4657_6_r0s7 <=
         {1'h0,
-         v334_r0s6,
+         v354_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_32[1] & (_GEN_33 | _GEN_32[2])
            : _GEN_32[4] & (_GEN_33 | (|{_GEN_32[5], _GEN_32[3:1]}))}
         + {10'h0,
-           mul_i7108_6_r0s6[24],
+           mul_i7006_6_r0s6[24],
            _GEN_32[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_32[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_6_r0s3 <= _GEN_387;
+      level103_sroa_0_0_v_6_r0s3 <= _GEN_387;
     if (_GEN_4)
-      level95_sroa_0_0_v_6_r0s4 <= level95_sroa_0_0_v_6_r0s3;
+      level103_sroa_0_0_v_6_r0s4 <= level103_sroa_0_0_v_6_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_6_r0s5 <= level95_sroa_0_0_v_6_r0s4;
+      level103_sroa_0_0_v_6_r0s5 <= level103_sroa_0_0_v_6_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_6_r0s6 <= level95_sroa_0_0_v_6_r0s5;
+      level103_sroa_0_0_v_6_r0s6 <= level103_sroa_0_0_v_6_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_6_r0s7 <= level95_sroa_0_0_v_6_r0s6;
+      level103_sroa_0_0_v_6_r0s7 <= level103_sroa_0_0_v_6_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_6_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_6_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[111:96]
           : and_r0s7__7
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_6_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_6_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_6_r0s7[14:0]
-                        : add_i4654_6_r0s7[17:3]}) | {level95_sroa_0_0_v_6_r0s7[9], 15'h0}
+                        ? add_i4657_6_r0s7[14:0]
+                        : add_i4657_6_r0s7[17:3]})
+                | {level103_sroa_0_0_v_6_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_7_r0s2 <= _GEN_393 + _GEN_395;
-      sroa_speculated8285_v_23_r0s2 <= _GEN_397 + _GEN_399;
+      sroa_speculated8176_v_7_r0s2 <= _GEN_393 + _GEN_395;
+      sroa_speculated8176_v_23_r0s2 <= _GEN_397 + _GEN_399;
       icmp_r0s2__6 <= kept_sroa_0_0_r0[121:112] == 10'h0;
     end
     if (_GEN_7)
@@ -32494,7 +32560,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__7 <= xor_r0s1__7;
     if (_GEN_5)
       and_r0s3__38 <=
-        ~(or_cond7489_r0s2 ? _GEN_400 == 10'h0 : icmp_r0s2__6) & xor_r0s2__7;
+        ~(or_cond7387_r0s2 ? _GEN_400 == 10'h0 : icmp_r0s2__6) & xor_r0s2__7;
     if (_GEN_4)
       and_r0s4__8 <= and_r0s3__38;
     if (_GEN_3)
@@ -32504,9 +32570,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__8 <= and_r0s6__8;
     if (_GEN_6)
-      add_i4012_7_r0s2 <= _GEN_401;
+      add_i4027_7_r0s2 <= _GEN_401;
     if (_GEN_5) begin
-      add_i4012_7_r0s3 <= add_i4012_7_r0s2;
+      add_i4027_7_r0s3 <= add_i4027_7_r0s2;
       and_r0s3__39 <= _GEN_623 & _GEN_626;
       xor_r0s3__20 <= ~(_GEN_403[0]);
       and_r0s3__40 <= _GEN_623;
@@ -32519,139 +32585,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__43 <= _GEN_623 & ~_GEN_626;
     end
     if (_GEN_4)
-      cmp_i_i49_i_7_r0s4 <= _GEN_406[4:2] == 3'h5;
+      cmp_i_i_i_1_7_r0s4 <= _GEN_406[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_7_r0s2 <= $signed(_GEN_401) < -10'shC;
+      cmp_i5033_7_r0s2 <= $signed(_GEN_401) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_7_r0s3 <= cmp_i5029_7_r0s2;
+      cmp_i5033_7_r0s3 <= cmp_i5033_7_r0s2;
     if (_GEN_4) begin
-      shl_i5187_7_r0s4 <= _GEN_627[3:0];
-      cmp_i_i49_i_1_7_r0s4 <= _GEN_406[4:2] == 3'h6;
-      shl_i5187_7_r0s4__1 <= _GEN_627[6:4];
-      cmp_i_i49_i_2_7_r0s4 <= &(_GEN_406[4:2]);
-      cmp_i_i49_i_3_7_r0s4 <= _GEN_406[4:2] == 3'h0;
-      cmp_i_i49_i_4_7_r0s4 <= _GEN_406[4:2] == 3'h1;
-      cmp_i_i49_i_5_7_r0s4 <= _GEN_406[4:2] == 3'h2;
-      cmp_i_i49_i_6_7_r0s4 <= _GEN_406[4:2] == 3'h3;
+      shl_i5191_7_r0s4 <= _GEN_627[3:0];
+      cmp_i_i_i_1_1_7_r0s4 <= _GEN_406[4:2] == 3'h6;
+      shl_i5191_7_r0s4__1 <= _GEN_627[6:4];
+      cmp_i_i_i_1_2_7_r0s4 <= &(_GEN_406[4:2]);
+      cmp_i_i_i_1_3_7_r0s4 <= _GEN_406[4:2] == 3'h0;
+      cmp_i_i_i_1_4_7_r0s4 <= _GEN_406[4:2] == 3'h1;
+      cmp_i_i_i_1_5_7_r0s4 <= _GEN_406[4:2] == 3'h2;
+      cmp_i_i_i_1_6_7_r0s4 <= _GEN_406[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_7_r0s3 <= _GEN_403[0];
+      add_i6913_7_r0s3 <= _GEN_403[0];
     if (_GEN_4)
-      add_i6962_7_r0s4 <= add_i6962_7_r0s3;
+      add_i6913_7_r0s4 <= add_i6913_7_r0s3;
     if (_GEN_5)
-      add_i6962_7_r0s3__1 <= _GEN_403[1];
+      add_i6913_7_r0s3__1 <= _GEN_403[1];
     if (_GEN_4)
-      add_i6962_7_r0s4__1 <= add_i6962_7_r0s3__1;
+      add_i6913_7_r0s4__1 <= add_i6913_7_r0s3__1;
     if (_GEN_5)
-      add_i6962_7_r0s3__2 <= _GEN_403[2];
+      add_i6913_7_r0s3__2 <= _GEN_403[2];
     if (_GEN_4)
-      add_i6962_7_r0s4__2 <= add_i6962_7_r0s3__2;
+      add_i6913_7_r0s4__2 <= add_i6913_7_r0s3__2;
     if (_GEN_5)
-      add_i6962_7_r0s3__3 <= _GEN_403[3];
+      add_i6913_7_r0s3__3 <= _GEN_403[3];
     if (_GEN_4)
-      add_i6962_7_r0s4__3 <= add_i6962_7_r0s3__3;
+      add_i6913_7_r0s4__3 <= add_i6913_7_r0s3__3;
     if (_GEN_5)
-      add_i6962_7_r0s3__4 <= _GEN_403[4];
+      add_i6913_7_r0s3__4 <= _GEN_403[4];
     if (_GEN_4)
-      add_i6962_7_r0s4__4 <= add_i6962_7_r0s3__4;
+      add_i6913_7_r0s4__4 <= add_i6913_7_r0s3__4;
     if (_GEN_5)
-      add_i6962_7_r0s3__5 <= _GEN_403[5];
+      add_i6913_7_r0s3__5 <= _GEN_403[5];
     if (_GEN_4)
-      add_i6962_7_r0s4__5 <= add_i6962_7_r0s3__5;
+      add_i6913_7_r0s4__5 <= add_i6913_7_r0s3__5;
     if (_GEN_5)
-      add_i6962_7_r0s3__6 <= _GEN_403[6];
+      add_i6913_7_r0s3__6 <= _GEN_403[6];
     if (_GEN_4)
-      add_i6962_7_r0s4__6 <= add_i6962_7_r0s3__6;
+      add_i6913_7_r0s4__6 <= add_i6913_7_r0s3__6;
     if (_GEN_5)
-      add_i6962_7_r0s3__7 <= _GEN_403[7];
+      add_i6913_7_r0s3__7 <= _GEN_403[7];
     if (_GEN_4)
-      add_i6962_7_r0s4__7 <= add_i6962_7_r0s3__7;
+      add_i6913_7_r0s4__7 <= add_i6913_7_r0s3__7;
     if (_GEN_5)
-      add_i6962_7_r0s3__8 <= _GEN_403[8];
+      add_i6913_7_r0s3__8 <= _GEN_403[8];
     if (_GEN_4)
-      add_i6962_7_r0s4__8 <= add_i6962_7_r0s3__8;
+      add_i6913_7_r0s4__8 <= add_i6913_7_r0s3__8;
     if (_GEN_3)
-      mul_i7108_7_r0s5 <=
-        {cmp_i_i49_i_6_7_r0s4
-           ? shl_i5187_7_r0s4[0]
-           : cmp_i_i49_i_5_7_r0s4 & shl_i5187_7_r0s4__1[0],
-         cmp_i_i49_i_5_7_r0s4
-           ? shl_i5187_7_r0s4
-           : {1'h0, cmp_i_i49_i_4_7_r0s4 ? shl_i5187_7_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_7_r0s4
-           ? shl_i5187_7_r0s4
-           : {1'h0, cmp_i_i49_i_3_7_r0s4 ? shl_i5187_7_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_7_r0s4
-           ? shl_i5187_7_r0s4
-           : {1'h0, cmp_i_i49_i_2_7_r0s4 ? shl_i5187_7_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_7_r0s4
-           ? shl_i5187_7_r0s4
-           : {1'h0, cmp_i_i49_i_1_7_r0s4 ? shl_i5187_7_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_7_r0s4
-           ? shl_i5187_7_r0s4
-           : {1'h0, cmp_i_i49_i_7_r0s4 ? shl_i5187_7_r0s4__1 : 3'h0},
-         cmp_i_i49_i_7_r0s4 ? shl_i5187_7_r0s4 : 4'h0}
+      mul_i7006_7_r0s5 <=
+        {cmp_i_i_i_1_6_7_r0s4
+           ? shl_i5191_7_r0s4[0]
+           : cmp_i_i_i_1_5_7_r0s4 & shl_i5191_7_r0s4__1[0],
+         cmp_i_i_i_1_5_7_r0s4
+           ? shl_i5191_7_r0s4
+           : {1'h0, cmp_i_i_i_1_4_7_r0s4 ? shl_i5191_7_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_7_r0s4
+           ? shl_i5191_7_r0s4
+           : {1'h0, cmp_i_i_i_1_3_7_r0s4 ? shl_i5191_7_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_7_r0s4
+           ? shl_i5191_7_r0s4
+           : {1'h0, cmp_i_i_i_1_2_7_r0s4 ? shl_i5191_7_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_7_r0s4
+           ? shl_i5191_7_r0s4
+           : {1'h0, cmp_i_i_i_1_1_7_r0s4 ? shl_i5191_7_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_7_r0s4
+           ? shl_i5191_7_r0s4
+           : {1'h0, cmp_i_i_i_1_7_r0s4 ? shl_i5191_7_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_7_r0s4 ? shl_i5191_7_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_7_r0s4__8,
-           add_i6962_7_r0s4__7,
-           add_i6962_7_r0s4__6,
-           add_i6962_7_r0s4__5,
-           add_i6962_7_r0s4__4,
-           add_i6962_7_r0s4__3,
-           add_i6962_7_r0s4__2,
-           add_i6962_7_r0s4__1,
-           add_i6962_7_r0s4};
+           add_i6913_7_r0s4__8,
+           add_i6913_7_r0s4__7,
+           add_i6913_7_r0s4__6,
+           add_i6913_7_r0s4__5,
+           add_i6913_7_r0s4__4,
+           add_i6913_7_r0s4__3,
+           add_i6913_7_r0s4__2,
+           add_i6913_7_r0s4__1,
+           add_i6913_7_r0s4};
     if (_GEN_2)
-      mul_i7108_7_r0s6 <= mul_i7108_7_r0s5;
+      mul_i7006_7_r0s6 <= mul_i7006_7_r0s5;
     if (_GEN_4)
-      cmp_i5718_7_r0s4 <= $signed(_GEN_405) < 10'sh1;
+      cmp_i5673_7_r0s4 <= $signed(_GEN_405) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_7_r0s5 <= cmp_i5718_7_r0s4;
+      cmp_i5673_7_r0s5 <= cmp_i5673_7_r0s4;
     if (_GEN_2)
-      cmp_i5718_7_r0s6 <= cmp_i5718_7_r0s5;
+      cmp_i5673_7_r0s6 <= cmp_i5673_7_r0s5;
     if (_GEN_4)
-      v358_r0s4 <= $signed(_GEN_405) > 10'sh0 ? _GEN_405 : 10'h0;
+      v381_r0s4 <= $signed(_GEN_405) > 10'sh0 ? _GEN_405 : 10'h0;
     if (_GEN_3)
-      v358_r0s5 <= v358_r0s4;
+      v381_r0s5 <= v381_r0s4;
     if (_GEN_2)
-      v358_r0s6 <= v358_r0s5;
+      v381_r0s6 <= v381_r0s5;
     if (_GEN_1)
-      add_i4654_7_r0s7 <=
+      add_i4657_7_r0s7 <=
         {1'h0,
-         v358_r0s6,
+         v381_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_35[1] & (_GEN_36 | _GEN_35[2])
            : _GEN_35[4] & (_GEN_36 | (|{_GEN_35[5], _GEN_35[3:1]}))}
         + {10'h0,
-           mul_i7108_7_r0s6[24],
+           mul_i7006_7_r0s6[24],
            _GEN_35[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_35[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_7_r0s3 <= _GEN_402;
+      level103_sroa_0_0_v_7_r0s3 <= _GEN_402;
     if (_GEN_4)
-      level95_sroa_0_0_v_7_r0s4 <= level95_sroa_0_0_v_7_r0s3;
+      level103_sroa_0_0_v_7_r0s4 <= level103_sroa_0_0_v_7_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_7_r0s5 <= level95_sroa_0_0_v_7_r0s4;
+      level103_sroa_0_0_v_7_r0s5 <= level103_sroa_0_0_v_7_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_7_r0s6 <= level95_sroa_0_0_v_7_r0s5;
+      level103_sroa_0_0_v_7_r0s6 <= level103_sroa_0_0_v_7_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_7_r0s7 <= level95_sroa_0_0_v_7_r0s6;
+      level103_sroa_0_0_v_7_r0s7 <= level103_sroa_0_0_v_7_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_7_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_7_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[127:112]
           : and_r0s7__8
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_7_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_7_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_7_r0s7[14:0]
-                        : add_i4654_7_r0s7[17:3]}) | {level95_sroa_0_0_v_7_r0s7[9], 15'h0}
+                        ? add_i4657_7_r0s7[14:0]
+                        : add_i4657_7_r0s7[17:3]})
+                | {level103_sroa_0_0_v_7_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_8_r0s2 <= _GEN_137 - _GEN_159;
-      sroa_speculated8285_v_24_r0s2 <= _GEN_181 - _GEN_203;
+      sroa_speculated8176_v_8_r0s2 <= _GEN_137 - _GEN_159;
+      sroa_speculated8176_v_24_r0s2 <= _GEN_181 - _GEN_203;
       icmp_r0s2__7 <= kept_sroa_0_0_r0[137:128] == 10'h0;
     end
     if (_GEN_7)
@@ -32660,7 +32727,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__8 <= xor_r0s1__8;
     if (_GEN_5)
       and_r0s3__44 <=
-        ~(or_cond7489_r0s2 ? _GEN_407 == 10'h0 : icmp_r0s2__7) & xor_r0s2__8;
+        ~(or_cond7387_r0s2 ? _GEN_407 == 10'h0 : icmp_r0s2__7) & xor_r0s2__8;
     if (_GEN_4)
       and_r0s4__9 <= and_r0s3__44;
     if (_GEN_3)
@@ -32670,9 +32737,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__9 <= and_r0s6__9;
     if (_GEN_6)
-      add_i4012_8_r0s2 <= _GEN_408;
+      add_i4027_8_r0s2 <= _GEN_408;
     if (_GEN_5) begin
-      add_i4012_8_r0s3 <= add_i4012_8_r0s2;
+      add_i4027_8_r0s3 <= add_i4027_8_r0s2;
       and_r0s3__45 <= _GEN_630 & _GEN_633;
       xor_r0s3__21 <= ~(_GEN_410[0]);
       and_r0s3__46 <= _GEN_630;
@@ -32685,139 +32752,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__49 <= _GEN_630 & ~_GEN_633;
     end
     if (_GEN_4)
-      cmp_i_i49_i_8_r0s4 <= _GEN_413[4:2] == 3'h5;
+      cmp_i_i_i_1_8_r0s4 <= _GEN_413[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_8_r0s2 <= $signed(_GEN_408) < -10'shC;
+      cmp_i5033_8_r0s2 <= $signed(_GEN_408) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_8_r0s3 <= cmp_i5029_8_r0s2;
+      cmp_i5033_8_r0s3 <= cmp_i5033_8_r0s2;
     if (_GEN_4) begin
-      shl_i5187_8_r0s4 <= _GEN_634[3:0];
-      cmp_i_i49_i_1_8_r0s4 <= _GEN_413[4:2] == 3'h6;
-      shl_i5187_8_r0s4__1 <= _GEN_634[6:4];
-      cmp_i_i49_i_2_8_r0s4 <= &(_GEN_413[4:2]);
-      cmp_i_i49_i_3_8_r0s4 <= _GEN_413[4:2] == 3'h0;
-      cmp_i_i49_i_4_8_r0s4 <= _GEN_413[4:2] == 3'h1;
-      cmp_i_i49_i_5_8_r0s4 <= _GEN_413[4:2] == 3'h2;
-      cmp_i_i49_i_6_8_r0s4 <= _GEN_413[4:2] == 3'h3;
+      shl_i5191_8_r0s4 <= _GEN_634[3:0];
+      cmp_i_i_i_1_1_8_r0s4 <= _GEN_413[4:2] == 3'h6;
+      shl_i5191_8_r0s4__1 <= _GEN_634[6:4];
+      cmp_i_i_i_1_2_8_r0s4 <= &(_GEN_413[4:2]);
+      cmp_i_i_i_1_3_8_r0s4 <= _GEN_413[4:2] == 3'h0;
+      cmp_i_i_i_1_4_8_r0s4 <= _GEN_413[4:2] == 3'h1;
+      cmp_i_i_i_1_5_8_r0s4 <= _GEN_413[4:2] == 3'h2;
+      cmp_i_i_i_1_6_8_r0s4 <= _GEN_413[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_8_r0s3 <= _GEN_410[0];
+      add_i6913_8_r0s3 <= _GEN_410[0];
     if (_GEN_4)
-      add_i6962_8_r0s4 <= add_i6962_8_r0s3;
+      add_i6913_8_r0s4 <= add_i6913_8_r0s3;
     if (_GEN_5)
-      add_i6962_8_r0s3__1 <= _GEN_410[1];
+      add_i6913_8_r0s3__1 <= _GEN_410[1];
     if (_GEN_4)
-      add_i6962_8_r0s4__1 <= add_i6962_8_r0s3__1;
+      add_i6913_8_r0s4__1 <= add_i6913_8_r0s3__1;
     if (_GEN_5)
-      add_i6962_8_r0s3__2 <= _GEN_410[2];
+      add_i6913_8_r0s3__2 <= _GEN_410[2];
     if (_GEN_4)
-      add_i6962_8_r0s4__2 <= add_i6962_8_r0s3__2;
+      add_i6913_8_r0s4__2 <= add_i6913_8_r0s3__2;
     if (_GEN_5)
-      add_i6962_8_r0s3__3 <= _GEN_410[3];
+      add_i6913_8_r0s3__3 <= _GEN_410[3];
     if (_GEN_4)
-      add_i6962_8_r0s4__3 <= add_i6962_8_r0s3__3;
+      add_i6913_8_r0s4__3 <= add_i6913_8_r0s3__3;
     if (_GEN_5)
-      add_i6962_8_r0s3__4 <= _GEN_410[4];
+      add_i6913_8_r0s3__4 <= _GEN_410[4];
     if (_GEN_4)
-      add_i6962_8_r0s4__4 <= add_i6962_8_r0s3__4;
+      add_i6913_8_r0s4__4 <= add_i6913_8_r0s3__4;
     if (_GEN_5)
-      add_i6962_8_r0s3__5 <= _GEN_410[5];
+      add_i6913_8_r0s3__5 <= _GEN_410[5];
     if (_GEN_4)
-      add_i6962_8_r0s4__5 <= add_i6962_8_r0s3__5;
+      add_i6913_8_r0s4__5 <= add_i6913_8_r0s3__5;
     if (_GEN_5)
-      add_i6962_8_r0s3__6 <= _GEN_410[6];
+      add_i6913_8_r0s3__6 <= _GEN_410[6];
     if (_GEN_4)
-      add_i6962_8_r0s4__6 <= add_i6962_8_r0s3__6;
+      add_i6913_8_r0s4__6 <= add_i6913_8_r0s3__6;
     if (_GEN_5)
-      add_i6962_8_r0s3__7 <= _GEN_410[7];
+      add_i6913_8_r0s3__7 <= _GEN_410[7];
     if (_GEN_4)
-      add_i6962_8_r0s4__7 <= add_i6962_8_r0s3__7;
+      add_i6913_8_r0s4__7 <= add_i6913_8_r0s3__7;
     if (_GEN_5)
-      add_i6962_8_r0s3__8 <= _GEN_410[8];
+      add_i6913_8_r0s3__8 <= _GEN_410[8];
     if (_GEN_4)
-      add_i6962_8_r0s4__8 <= add_i6962_8_r0s3__8;
+      add_i6913_8_r0s4__8 <= add_i6913_8_r0s3__8;
     if (_GEN_3)
-      mul_i7108_8_r0s5 <=
-        {cmp_i_i49_i_6_8_r0s4
-           ? shl_i5187_8_r0s4[0]
-           : cmp_i_i49_i_5_8_r0s4 & shl_i5187_8_r0s4__1[0],
-         cmp_i_i49_i_5_8_r0s4
-           ? shl_i5187_8_r0s4
-           : {1'h0, cmp_i_i49_i_4_8_r0s4 ? shl_i5187_8_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_8_r0s4
-           ? shl_i5187_8_r0s4
-           : {1'h0, cmp_i_i49_i_3_8_r0s4 ? shl_i5187_8_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_8_r0s4
-           ? shl_i5187_8_r0s4
-           : {1'h0, cmp_i_i49_i_2_8_r0s4 ? shl_i5187_8_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_8_r0s4
-           ? shl_i5187_8_r0s4
-           : {1'h0, cmp_i_i49_i_1_8_r0s4 ? shl_i5187_8_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_8_r0s4
-           ? shl_i5187_8_r0s4
-           : {1'h0, cmp_i_i49_i_8_r0s4 ? shl_i5187_8_r0s4__1 : 3'h0},
-         cmp_i_i49_i_8_r0s4 ? shl_i5187_8_r0s4 : 4'h0}
+      mul_i7006_8_r0s5 <=
+        {cmp_i_i_i_1_6_8_r0s4
+           ? shl_i5191_8_r0s4[0]
+           : cmp_i_i_i_1_5_8_r0s4 & shl_i5191_8_r0s4__1[0],
+         cmp_i_i_i_1_5_8_r0s4
+           ? shl_i5191_8_r0s4
+           : {1'h0, cmp_i_i_i_1_4_8_r0s4 ? shl_i5191_8_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_8_r0s4
+           ? shl_i5191_8_r0s4
+           : {1'h0, cmp_i_i_i_1_3_8_r0s4 ? shl_i5191_8_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_8_r0s4
+           ? shl_i5191_8_r0s4
+           : {1'h0, cmp_i_i_i_1_2_8_r0s4 ? shl_i5191_8_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_8_r0s4
+           ? shl_i5191_8_r0s4
+           : {1'h0, cmp_i_i_i_1_1_8_r0s4 ? shl_i5191_8_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_8_r0s4
+           ? shl_i5191_8_r0s4
+           : {1'h0, cmp_i_i_i_1_8_r0s4 ? shl_i5191_8_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_8_r0s4 ? shl_i5191_8_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_8_r0s4__8,
-           add_i6962_8_r0s4__7,
-           add_i6962_8_r0s4__6,
-           add_i6962_8_r0s4__5,
-           add_i6962_8_r0s4__4,
-           add_i6962_8_r0s4__3,
-           add_i6962_8_r0s4__2,
-           add_i6962_8_r0s4__1,
-           add_i6962_8_r0s4};
+           add_i6913_8_r0s4__8,
+           add_i6913_8_r0s4__7,
+           add_i6913_8_r0s4__6,
+           add_i6913_8_r0s4__5,
+           add_i6913_8_r0s4__4,
+           add_i6913_8_r0s4__3,
+           add_i6913_8_r0s4__2,
+           add_i6913_8_r0s4__1,
+           add_i6913_8_r0s4};
     if (_GEN_2)
-      mul_i7108_8_r0s6 <= mul_i7108_8_r0s5;
+      mul_i7006_8_r0s6 <= mul_i7006_8_r0s5;
     if (_GEN_4)
-      cmp_i5718_8_r0s4 <= $signed(_GEN_412) < 10'sh1;
+      cmp_i5673_8_r0s4 <= $signed(_GEN_412) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_8_r0s5 <= cmp_i5718_8_r0s4;
+      cmp_i5673_8_r0s5 <= cmp_i5673_8_r0s4;
     if (_GEN_2)
-      cmp_i5718_8_r0s6 <= cmp_i5718_8_r0s5;
+      cmp_i5673_8_r0s6 <= cmp_i5673_8_r0s5;
     if (_GEN_4)
-      v382_r0s4 <= $signed(_GEN_412) > 10'sh0 ? _GEN_412 : 10'h0;
+      v408_r0s4 <= $signed(_GEN_412) > 10'sh0 ? _GEN_412 : 10'h0;
     if (_GEN_3)
-      v382_r0s5 <= v382_r0s4;
+      v408_r0s5 <= v408_r0s4;
     if (_GEN_2)
-      v382_r0s6 <= v382_r0s5;
+      v408_r0s6 <= v408_r0s5;
     if (_GEN_1)
-      add_i4654_8_r0s7 <=
+      add_i4657_8_r0s7 <=
         {1'h0,
-         v382_r0s6,
+         v408_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_38[1] & (_GEN_39 | _GEN_38[2])
            : _GEN_38[4] & (_GEN_39 | (|{_GEN_38[5], _GEN_38[3:1]}))}
         + {10'h0,
-           mul_i7108_8_r0s6[24],
+           mul_i7006_8_r0s6[24],
            _GEN_38[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_38[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_8_r0s3 <= _GEN_409;
+      level103_sroa_0_0_v_8_r0s3 <= _GEN_409;
     if (_GEN_4)
-      level95_sroa_0_0_v_8_r0s4 <= level95_sroa_0_0_v_8_r0s3;
+      level103_sroa_0_0_v_8_r0s4 <= level103_sroa_0_0_v_8_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_8_r0s5 <= level95_sroa_0_0_v_8_r0s4;
+      level103_sroa_0_0_v_8_r0s5 <= level103_sroa_0_0_v_8_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_8_r0s6 <= level95_sroa_0_0_v_8_r0s5;
+      level103_sroa_0_0_v_8_r0s6 <= level103_sroa_0_0_v_8_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_8_r0s7 <= level95_sroa_0_0_v_8_r0s6;
+      level103_sroa_0_0_v_8_r0s7 <= level103_sroa_0_0_v_8_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_8_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_8_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[143:128]
           : and_r0s7__9
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_8_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_8_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_8_r0s7[14:0]
-                        : add_i4654_8_r0s7[17:3]}) | {level95_sroa_0_0_v_8_r0s7[9], 15'h0}
+                        ? add_i4657_8_r0s7[14:0]
+                        : add_i4657_8_r0s7[17:3]})
+                | {level103_sroa_0_0_v_8_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_9_r0s2 <= _GEN_263 - _GEN_277;
-      sroa_speculated8285_v_25_r0s2 <= _GEN_235 - _GEN_249;
+      sroa_speculated8176_v_9_r0s2 <= _GEN_263 - _GEN_277;
+      sroa_speculated8176_v_25_r0s2 <= _GEN_235 - _GEN_249;
       icmp_r0s2__8 <= kept_sroa_0_0_r0[153:144] == 10'h0;
     end
     if (_GEN_7)
@@ -32826,7 +32894,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__9 <= xor_r0s1__9;
     if (_GEN_5)
       and_r0s3__50 <=
-        ~(or_cond7489_r0s2 ? _GEN_414 == 10'h0 : icmp_r0s2__8) & xor_r0s2__9;
+        ~(or_cond7387_r0s2 ? _GEN_414 == 10'h0 : icmp_r0s2__8) & xor_r0s2__9;
     if (_GEN_4)
       and_r0s4__10 <= and_r0s3__50;
     if (_GEN_3)
@@ -32836,9 +32904,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__10 <= and_r0s6__10;
     if (_GEN_6)
-      add_i4012_9_r0s2 <= _GEN_415;
+      add_i4027_9_r0s2 <= _GEN_415;
     if (_GEN_5) begin
-      add_i4012_9_r0s3 <= add_i4012_9_r0s2;
+      add_i4027_9_r0s3 <= add_i4027_9_r0s2;
       and_r0s3__51 <= _GEN_637 & _GEN_640;
       xor_r0s3__22 <= ~(_GEN_417[0]);
       and_r0s3__52 <= _GEN_637;
@@ -32851,139 +32919,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__55 <= _GEN_637 & ~_GEN_640;
     end
     if (_GEN_4)
-      cmp_i_i49_i_9_r0s4 <= _GEN_420[4:2] == 3'h5;
+      cmp_i_i_i_1_9_r0s4 <= _GEN_420[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_9_r0s2 <= $signed(_GEN_415) < -10'shC;
+      cmp_i5033_9_r0s2 <= $signed(_GEN_415) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_9_r0s3 <= cmp_i5029_9_r0s2;
+      cmp_i5033_9_r0s3 <= cmp_i5033_9_r0s2;
     if (_GEN_4) begin
-      shl_i5187_9_r0s4 <= _GEN_641[3:0];
-      cmp_i_i49_i_1_9_r0s4 <= _GEN_420[4:2] == 3'h6;
-      shl_i5187_9_r0s4__1 <= _GEN_641[6:4];
-      cmp_i_i49_i_2_9_r0s4 <= &(_GEN_420[4:2]);
-      cmp_i_i49_i_3_9_r0s4 <= _GEN_420[4:2] == 3'h0;
-      cmp_i_i49_i_4_9_r0s4 <= _GEN_420[4:2] == 3'h1;
-      cmp_i_i49_i_5_9_r0s4 <= _GEN_420[4:2] == 3'h2;
-      cmp_i_i49_i_6_9_r0s4 <= _GEN_420[4:2] == 3'h3;
+      shl_i5191_9_r0s4 <= _GEN_641[3:0];
+      cmp_i_i_i_1_1_9_r0s4 <= _GEN_420[4:2] == 3'h6;
+      shl_i5191_9_r0s4__1 <= _GEN_641[6:4];
+      cmp_i_i_i_1_2_9_r0s4 <= &(_GEN_420[4:2]);
+      cmp_i_i_i_1_3_9_r0s4 <= _GEN_420[4:2] == 3'h0;
+      cmp_i_i_i_1_4_9_r0s4 <= _GEN_420[4:2] == 3'h1;
+      cmp_i_i_i_1_5_9_r0s4 <= _GEN_420[4:2] == 3'h2;
+      cmp_i_i_i_1_6_9_r0s4 <= _GEN_420[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_9_r0s3 <= _GEN_417[0];
+      add_i6913_9_r0s3 <= _GEN_417[0];
     if (_GEN_4)
-      add_i6962_9_r0s4 <= add_i6962_9_r0s3;
+      add_i6913_9_r0s4 <= add_i6913_9_r0s3;
     if (_GEN_5)
-      add_i6962_9_r0s3__1 <= _GEN_417[1];
+      add_i6913_9_r0s3__1 <= _GEN_417[1];
     if (_GEN_4)
-      add_i6962_9_r0s4__1 <= add_i6962_9_r0s3__1;
+      add_i6913_9_r0s4__1 <= add_i6913_9_r0s3__1;
     if (_GEN_5)
-      add_i6962_9_r0s3__2 <= _GEN_417[2];
+      add_i6913_9_r0s3__2 <= _GEN_417[2];
     if (_GEN_4)
-      add_i6962_9_r0s4__2 <= add_i6962_9_r0s3__2;
+      add_i6913_9_r0s4__2 <= add_i6913_9_r0s3__2;
     if (_GEN_5)
-      add_i6962_9_r0s3__3 <= _GEN_417[3];
+      add_i6913_9_r0s3__3 <= _GEN_417[3];
     if (_GEN_4)
-      add_i6962_9_r0s4__3 <= add_i6962_9_r0s3__3;
+      add_i6913_9_r0s4__3 <= add_i6913_9_r0s3__3;
     if (_GEN_5)
-      add_i6962_9_r0s3__4 <= _GEN_417[4];
+      add_i6913_9_r0s3__4 <= _GEN_417[4];
     if (_GEN_4)
-      add_i6962_9_r0s4__4 <= add_i6962_9_r0s3__4;
+      add_i6913_9_r0s4__4 <= add_i6913_9_r0s3__4;
     if (_GEN_5)
-      add_i6962_9_r0s3__5 <= _GEN_417[5];
+      add_i6913_9_r0s3__5 <= _GEN_417[5];
     if (_GEN_4)
-      add_i6962_9_r0s4__5 <= add_i6962_9_r0s3__5;
+      add_i6913_9_r0s4__5 <= add_i6913_9_r0s3__5;
     if (_GEN_5)
-      add_i6962_9_r0s3__6 <= _GEN_417[6];
+      add_i6913_9_r0s3__6 <= _GEN_417[6];
     if (_GEN_4)
-      add_i6962_9_r0s4__6 <= add_i6962_9_r0s3__6;
+      add_i6913_9_r0s4__6 <= add_i6913_9_r0s3__6;
     if (_GEN_5)
-      add_i6962_9_r0s3__7 <= _GEN_417[7];
+      add_i6913_9_r0s3__7 <= _GEN_417[7];
     if (_GEN_4)
-      add_i6962_9_r0s4__7 <= add_i6962_9_r0s3__7;
+      add_i6913_9_r0s4__7 <= add_i6913_9_r0s3__7;
     if (_GEN_5)
-      add_i6962_9_r0s3__8 <= _GEN_417[8];
+      add_i6913_9_r0s3__8 <= _GEN_417[8];
     if (_GEN_4)
-      add_i6962_9_r0s4__8 <= add_i6962_9_r0s3__8;
+      add_i6913_9_r0s4__8 <= add_i6913_9_r0s3__8;
     if (_GEN_3)
-      mul_i7108_9_r0s5 <=
-        {cmp_i_i49_i_6_9_r0s4
-           ? shl_i5187_9_r0s4[0]
-           : cmp_i_i49_i_5_9_r0s4 & shl_i5187_9_r0s4__1[0],
-         cmp_i_i49_i_5_9_r0s4
-           ? shl_i5187_9_r0s4
-           : {1'h0, cmp_i_i49_i_4_9_r0s4 ? shl_i5187_9_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_9_r0s4
-           ? shl_i5187_9_r0s4
-           : {1'h0, cmp_i_i49_i_3_9_r0s4 ? shl_i5187_9_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_9_r0s4
-           ? shl_i5187_9_r0s4
-           : {1'h0, cmp_i_i49_i_2_9_r0s4 ? shl_i5187_9_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_9_r0s4
-           ? shl_i5187_9_r0s4
-           : {1'h0, cmp_i_i49_i_1_9_r0s4 ? shl_i5187_9_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_9_r0s4
-           ? shl_i5187_9_r0s4
-           : {1'h0, cmp_i_i49_i_9_r0s4 ? shl_i5187_9_r0s4__1 : 3'h0},
-         cmp_i_i49_i_9_r0s4 ? shl_i5187_9_r0s4 : 4'h0}
+      mul_i7006_9_r0s5 <=
+        {cmp_i_i_i_1_6_9_r0s4
+           ? shl_i5191_9_r0s4[0]
+           : cmp_i_i_i_1_5_9_r0s4 & shl_i5191_9_r0s4__1[0],
+         cmp_i_i_i_1_5_9_r0s4
+           ? shl_i5191_9_r0s4
+           : {1'h0, cmp_i_i_i_1_4_9_r0s4 ? shl_i5191_9_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_9_r0s4
+           ? shl_i5191_9_r0s4
+           : {1'h0, cmp_i_i_i_1_3_9_r0s4 ? shl_i5191_9_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_9_r0s4
+           ? shl_i5191_9_r0s4
+           : {1'h0, cmp_i_i_i_1_2_9_r0s4 ? shl_i5191_9_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_9_r0s4
+           ? shl_i5191_9_r0s4
+           : {1'h0, cmp_i_i_i_1_1_9_r0s4 ? shl_i5191_9_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_9_r0s4
+           ? shl_i5191_9_r0s4
+           : {1'h0, cmp_i_i_i_1_9_r0s4 ? shl_i5191_9_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_9_r0s4 ? shl_i5191_9_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_9_r0s4__8,
-           add_i6962_9_r0s4__7,
-           add_i6962_9_r0s4__6,
-           add_i6962_9_r0s4__5,
-           add_i6962_9_r0s4__4,
-           add_i6962_9_r0s4__3,
-           add_i6962_9_r0s4__2,
-           add_i6962_9_r0s4__1,
-           add_i6962_9_r0s4};
+           add_i6913_9_r0s4__8,
+           add_i6913_9_r0s4__7,
+           add_i6913_9_r0s4__6,
+           add_i6913_9_r0s4__5,
+           add_i6913_9_r0s4__4,
+           add_i6913_9_r0s4__3,
+           add_i6913_9_r0s4__2,
+           add_i6913_9_r0s4__1,
+           add_i6913_9_r0s4};
     if (_GEN_2)
-      mul_i7108_9_r0s6 <= mul_i7108_9_r0s5;
+      mul_i7006_9_r0s6 <= mul_i7006_9_r0s5;
     if (_GEN_4)
-      cmp_i5718_9_r0s4 <= $signed(_GEN_419) < 10'sh1;
+      cmp_i5673_9_r0s4 <= $signed(_GEN_419) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_9_r0s5 <= cmp_i5718_9_r0s4;
+      cmp_i5673_9_r0s5 <= cmp_i5673_9_r0s4;
     if (_GEN_2)
-      cmp_i5718_9_r0s6 <= cmp_i5718_9_r0s5;
+      cmp_i5673_9_r0s6 <= cmp_i5673_9_r0s5;
     if (_GEN_4)
-      v406_r0s4 <= $signed(_GEN_419) > 10'sh0 ? _GEN_419 : 10'h0;
+      v435_r0s4 <= $signed(_GEN_419) > 10'sh0 ? _GEN_419 : 10'h0;
     if (_GEN_3)
-      v406_r0s5 <= v406_r0s4;
+      v435_r0s5 <= v435_r0s4;
     if (_GEN_2)
-      v406_r0s6 <= v406_r0s5;
+      v435_r0s6 <= v435_r0s5;
     if (_GEN_1)
-      add_i4654_9_r0s7 <=
+      add_i4657_9_r0s7 <=
         {1'h0,
-         v406_r0s6,
+         v435_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_41[1] & (_GEN_42 | _GEN_41[2])
            : _GEN_41[4] & (_GEN_42 | (|{_GEN_41[5], _GEN_41[3:1]}))}
         + {10'h0,
-           mul_i7108_9_r0s6[24],
+           mul_i7006_9_r0s6[24],
            _GEN_41[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_41[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_9_r0s3 <= _GEN_416;
+      level103_sroa_0_0_v_9_r0s3 <= _GEN_416;
     if (_GEN_4)
-      level95_sroa_0_0_v_9_r0s4 <= level95_sroa_0_0_v_9_r0s3;
+      level103_sroa_0_0_v_9_r0s4 <= level103_sroa_0_0_v_9_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_9_r0s5 <= level95_sroa_0_0_v_9_r0s4;
+      level103_sroa_0_0_v_9_r0s5 <= level103_sroa_0_0_v_9_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_9_r0s6 <= level95_sroa_0_0_v_9_r0s5;
+      level103_sroa_0_0_v_9_r0s6 <= level103_sroa_0_0_v_9_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_9_r0s7 <= level95_sroa_0_0_v_9_r0s6;
+      level103_sroa_0_0_v_9_r0s7 <= level103_sroa_0_0_v_9_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_9_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_9_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[159:144]
           : and_r0s7__10
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_9_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_9_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_9_r0s7[14:0]
-                        : add_i4654_9_r0s7[17:3]}) | {level95_sroa_0_0_v_9_r0s7[9], 15'h0}
+                        ? add_i4657_9_r0s7[14:0]
+                        : add_i4657_9_r0s7[17:3]})
+                | {level103_sroa_0_0_v_9_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_10_r0s2 <= _GEN_302 - _GEN_308;
-      sroa_speculated8285_v_26_r0s2 <= _GEN_290 - _GEN_296;
+      sroa_speculated8176_v_10_r0s2 <= _GEN_302 - _GEN_308;
+      sroa_speculated8176_v_26_r0s2 <= _GEN_290 - _GEN_296;
       icmp_r0s2__9 <= kept_sroa_0_0_r0[169:160] == 10'h0;
     end
     if (_GEN_7)
@@ -32992,7 +33061,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__10 <= xor_r0s1__10;
     if (_GEN_5)
       and_r0s3__56 <=
-        ~(or_cond7489_r0s2 ? _GEN_421 == 10'h0 : icmp_r0s2__9) & xor_r0s2__10;
+        ~(or_cond7387_r0s2 ? _GEN_421 == 10'h0 : icmp_r0s2__9) & xor_r0s2__10;
     if (_GEN_4)
       and_r0s4__11 <= and_r0s3__56;
     if (_GEN_3)
@@ -33002,9 +33071,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__11 <= and_r0s6__11;
     if (_GEN_6)
-      add_i4012_10_r0s2 <= _GEN_422;
+      add_i4027_10_r0s2 <= _GEN_422;
     if (_GEN_5) begin
-      add_i4012_10_r0s3 <= add_i4012_10_r0s2;
+      add_i4027_10_r0s3 <= add_i4027_10_r0s2;
       and_r0s3__57 <= _GEN_644 & _GEN_647;
       xor_r0s3__23 <= ~(_GEN_424[0]);
       and_r0s3__58 <= _GEN_644;
@@ -33017,140 +33086,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__61 <= _GEN_644 & ~_GEN_647;
     end
     if (_GEN_4)
-      cmp_i_i49_i_10_r0s4 <= _GEN_427[4:2] == 3'h5;
+      cmp_i_i_i_1_10_r0s4 <= _GEN_427[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_10_r0s2 <= $signed(_GEN_422) < -10'shC;
+      cmp_i5033_10_r0s2 <= $signed(_GEN_422) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_10_r0s3 <= cmp_i5029_10_r0s2;
+      cmp_i5033_10_r0s3 <= cmp_i5033_10_r0s2;
     if (_GEN_4) begin
-      shl_i5187_10_r0s4 <= _GEN_648[3:0];
-      cmp_i_i49_i_1_10_r0s4 <= _GEN_427[4:2] == 3'h6;
-      shl_i5187_10_r0s4__1 <= _GEN_648[6:4];
-      cmp_i_i49_i_2_10_r0s4 <= &(_GEN_427[4:2]);
-      cmp_i_i49_i_3_10_r0s4 <= _GEN_427[4:2] == 3'h0;
-      cmp_i_i49_i_4_10_r0s4 <= _GEN_427[4:2] == 3'h1;
-      cmp_i_i49_i_5_10_r0s4 <= _GEN_427[4:2] == 3'h2;
-      cmp_i_i49_i_6_10_r0s4 <= _GEN_427[4:2] == 3'h3;
+      shl_i5191_10_r0s4 <= _GEN_648[3:0];
+      cmp_i_i_i_1_1_10_r0s4 <= _GEN_427[4:2] == 3'h6;
+      shl_i5191_10_r0s4__1 <= _GEN_648[6:4];
+      cmp_i_i_i_1_2_10_r0s4 <= &(_GEN_427[4:2]);
+      cmp_i_i_i_1_3_10_r0s4 <= _GEN_427[4:2] == 3'h0;
+      cmp_i_i_i_1_4_10_r0s4 <= _GEN_427[4:2] == 3'h1;
+      cmp_i_i_i_1_5_10_r0s4 <= _GEN_427[4:2] == 3'h2;
+      cmp_i_i_i_1_6_10_r0s4 <= _GEN_427[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_10_r0s3 <= _GEN_424[0];
+      add_i6913_10_r0s3 <= _GEN_424[0];
     if (_GEN_4)
-      add_i6962_10_r0s4 <= add_i6962_10_r0s3;
+      add_i6913_10_r0s4 <= add_i6913_10_r0s3;
     if (_GEN_5)
-      add_i6962_10_r0s3__1 <= _GEN_424[1];
+      add_i6913_10_r0s3__1 <= _GEN_424[1];
     if (_GEN_4)
-      add_i6962_10_r0s4__1 <= add_i6962_10_r0s3__1;
+      add_i6913_10_r0s4__1 <= add_i6913_10_r0s3__1;
     if (_GEN_5)
-      add_i6962_10_r0s3__2 <= _GEN_424[2];
+      add_i6913_10_r0s3__2 <= _GEN_424[2];
     if (_GEN_4)
-      add_i6962_10_r0s4__2 <= add_i6962_10_r0s3__2;
+      add_i6913_10_r0s4__2 <= add_i6913_10_r0s3__2;
     if (_GEN_5)
-      add_i6962_10_r0s3__3 <= _GEN_424[3];
+      add_i6913_10_r0s3__3 <= _GEN_424[3];
     if (_GEN_4)
-      add_i6962_10_r0s4__3 <= add_i6962_10_r0s3__3;
+      add_i6913_10_r0s4__3 <= add_i6913_10_r0s3__3;
     if (_GEN_5)
-      add_i6962_10_r0s3__4 <= _GEN_424[4];
+      add_i6913_10_r0s3__4 <= _GEN_424[4];
     if (_GEN_4)
-      add_i6962_10_r0s4__4 <= add_i6962_10_r0s3__4;
+      add_i6913_10_r0s4__4 <= add_i6913_10_r0s3__4;
     if (_GEN_5)
-      add_i6962_10_r0s3__5 <= _GEN_424[5];
+      add_i6913_10_r0s3__5 <= _GEN_424[5];
     if (_GEN_4)
-      add_i6962_10_r0s4__5 <= add_i6962_10_r0s3__5;
+      add_i6913_10_r0s4__5 <= add_i6913_10_r0s3__5;
     if (_GEN_5)
-      add_i6962_10_r0s3__6 <= _GEN_424[6];
+      add_i6913_10_r0s3__6 <= _GEN_424[6];
     if (_GEN_4)
-      add_i6962_10_r0s4__6 <= add_i6962_10_r0s3__6;
+      add_i6913_10_r0s4__6 <= add_i6913_10_r0s3__6;
     if (_GEN_5)
-      add_i6962_10_r0s3__7 <= _GEN_424[7];
+      add_i6913_10_r0s3__7 <= _GEN_424[7];
     if (_GEN_4)
-      add_i6962_10_r0s4__7 <= add_i6962_10_r0s3__7;
+      add_i6913_10_r0s4__7 <= add_i6913_10_r0s3__7;
     if (_GEN_5)
-      add_i6962_10_r0s3__8 <= _GEN_424[8];
+      add_i6913_10_r0s3__8 <= _GEN_424[8];
     if (_GEN_4)
-      add_i6962_10_r0s4__8 <= add_i6962_10_r0s3__8;
+      add_i6913_10_r0s4__8 <= add_i6913_10_r0s3__8;
     if (_GEN_3)
-      mul_i7108_10_r0s5 <=
-        {cmp_i_i49_i_6_10_r0s4
-           ? shl_i5187_10_r0s4[0]
-           : cmp_i_i49_i_5_10_r0s4 & shl_i5187_10_r0s4__1[0],
-         cmp_i_i49_i_5_10_r0s4
-           ? shl_i5187_10_r0s4
-           : {1'h0, cmp_i_i49_i_4_10_r0s4 ? shl_i5187_10_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_10_r0s4
-           ? shl_i5187_10_r0s4
-           : {1'h0, cmp_i_i49_i_3_10_r0s4 ? shl_i5187_10_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_10_r0s4
-           ? shl_i5187_10_r0s4
-           : {1'h0, cmp_i_i49_i_2_10_r0s4 ? shl_i5187_10_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_10_r0s4
-           ? shl_i5187_10_r0s4
-           : {1'h0, cmp_i_i49_i_1_10_r0s4 ? shl_i5187_10_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_10_r0s4
-           ? shl_i5187_10_r0s4
-           : {1'h0, cmp_i_i49_i_10_r0s4 ? shl_i5187_10_r0s4__1 : 3'h0},
-         cmp_i_i49_i_10_r0s4 ? shl_i5187_10_r0s4 : 4'h0}
+      mul_i7006_10_r0s5 <=
+        {cmp_i_i_i_1_6_10_r0s4
+           ? shl_i5191_10_r0s4[0]
+           : cmp_i_i_i_1_5_10_r0s4 & shl_i5191_10_r0s4__1[0],
+         cmp_i_i_i_1_5_10_r0s4
+           ? shl_i5191_10_r0s4
+           : {1'h0, cmp_i_i_i_1_4_10_r0s4 ? shl_i5191_10_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_10_r0s4
+           ? shl_i5191_10_r0s4
+           : {1'h0, cmp_i_i_i_1_3_10_r0s4 ? shl_i5191_10_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_10_r0s4
+           ? shl_i5191_10_r0s4
+           : {1'h0, cmp_i_i_i_1_2_10_r0s4 ? shl_i5191_10_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_10_r0s4
+           ? shl_i5191_10_r0s4
+           : {1'h0, cmp_i_i_i_1_1_10_r0s4 ? shl_i5191_10_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_10_r0s4
+           ? shl_i5191_10_r0s4
+           : {1'h0, cmp_i_i_i_1_10_r0s4 ? shl_i5191_10_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_10_r0s4 ? shl_i5191_10_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_10_r0s4__8,
-           add_i6962_10_r0s4__7,
-           add_i6962_10_r0s4__6,
-           add_i6962_10_r0s4__5,
-           add_i6962_10_r0s4__4,
-           add_i6962_10_r0s4__3,
-           add_i6962_10_r0s4__2,
-           add_i6962_10_r0s4__1,
-           add_i6962_10_r0s4};
+           add_i6913_10_r0s4__8,
+           add_i6913_10_r0s4__7,
+           add_i6913_10_r0s4__6,
+           add_i6913_10_r0s4__5,
+           add_i6913_10_r0s4__4,
+           add_i6913_10_r0s4__3,
+           add_i6913_10_r0s4__2,
+           add_i6913_10_r0s4__1,
+           add_i6913_10_r0s4};
     if (_GEN_2)
-      mul_i7108_10_r0s6 <= mul_i7108_10_r0s5;
+      mul_i7006_10_r0s6 <= mul_i7006_10_r0s5;
     if (_GEN_4)
-      cmp_i5718_10_r0s4 <= $signed(_GEN_426) < 10'sh1;
+      cmp_i5673_10_r0s4 <= $signed(_GEN_426) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_10_r0s5 <= cmp_i5718_10_r0s4;
+      cmp_i5673_10_r0s5 <= cmp_i5673_10_r0s4;
     if (_GEN_2)
-      cmp_i5718_10_r0s6 <= cmp_i5718_10_r0s5;
+      cmp_i5673_10_r0s6 <= cmp_i5673_10_r0s5;
     if (_GEN_4)
-      v430_r0s4 <= $signed(_GEN_426) > 10'sh0 ? _GEN_426 : 10'h0;
+      v462_r0s4 <= $signed(_GEN_426) > 10'sh0 ? _GEN_426 : 10'h0;
     if (_GEN_3)
-      v430_r0s5 <= v430_r0s4;
+      v462_r0s5 <= v462_r0s4;
     if (_GEN_2)
-      v430_r0s6 <= v430_r0s5;
+      v462_r0s6 <= v462_r0s5;
     if (_GEN_1)
-      add_i4654_10_r0s7 <=
+      add_i4657_10_r0s7 <=
         {1'h0,
-         v430_r0s6,
+         v462_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_44[1] & (_GEN_45 | _GEN_44[2])
            : _GEN_44[4] & (_GEN_45 | (|{_GEN_44[5], _GEN_44[3:1]}))}
         + {10'h0,
-           mul_i7108_10_r0s6[24],
+           mul_i7006_10_r0s6[24],
            _GEN_44[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_44[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_10_r0s3 <= _GEN_423;
+      level103_sroa_0_0_v_10_r0s3 <= _GEN_423;
     if (_GEN_4)
-      level95_sroa_0_0_v_10_r0s4 <= level95_sroa_0_0_v_10_r0s3;
+      level103_sroa_0_0_v_10_r0s4 <= level103_sroa_0_0_v_10_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_10_r0s5 <= level95_sroa_0_0_v_10_r0s4;
+      level103_sroa_0_0_v_10_r0s5 <= level103_sroa_0_0_v_10_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_10_r0s6 <= level95_sroa_0_0_v_10_r0s5;
+      level103_sroa_0_0_v_10_r0s6 <= level103_sroa_0_0_v_10_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_10_r0s7 <= level95_sroa_0_0_v_10_r0s6;
+      level103_sroa_0_0_v_10_r0s7 <= level103_sroa_0_0_v_10_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_10_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_10_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[175:160]
           : and_r0s7__11
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_10_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_10_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_10_r0s7[14:0]
-                        : add_i4654_10_r0s7[17:3]})
-                | {level95_sroa_0_0_v_10_r0s7[9], 15'h0}
+                        ? add_i4657_10_r0s7[14:0]
+                        : add_i4657_10_r0s7[17:3]})
+                | {level103_sroa_0_0_v_10_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_11_r0s2 <= _GEN_333 - _GEN_339;
-      sroa_speculated8285_v_27_r0s2 <= _GEN_321 - _GEN_327;
+      sroa_speculated8176_v_11_r0s2 <= _GEN_333 - _GEN_339;
+      sroa_speculated8176_v_27_r0s2 <= _GEN_321 - _GEN_327;
       icmp_r0s2__10 <= kept_sroa_0_0_r0[185:176] == 10'h0;
     end
     if (_GEN_7)
@@ -33159,7 +33228,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__11 <= xor_r0s1__11;
     if (_GEN_5)
       and_r0s3__62 <=
-        ~(or_cond7489_r0s2 ? _GEN_428 == 10'h0 : icmp_r0s2__10) & xor_r0s2__11;
+        ~(or_cond7387_r0s2 ? _GEN_428 == 10'h0 : icmp_r0s2__10) & xor_r0s2__11;
     if (_GEN_4)
       and_r0s4__12 <= and_r0s3__62;
     if (_GEN_3)
@@ -33169,9 +33238,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__12 <= and_r0s6__12;
     if (_GEN_6)
-      add_i4012_11_r0s2 <= _GEN_429;
+      add_i4027_11_r0s2 <= _GEN_429;
     if (_GEN_5) begin
-      add_i4012_11_r0s3 <= add_i4012_11_r0s2;
+      add_i4027_11_r0s3 <= add_i4027_11_r0s2;
       and_r0s3__63 <= _GEN_651 & _GEN_654;
       xor_r0s3__24 <= ~(_GEN_431[0]);
       and_r0s3__64 <= _GEN_651;
@@ -33184,140 +33253,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__67 <= _GEN_651 & ~_GEN_654;
     end
     if (_GEN_4)
-      cmp_i_i49_i_11_r0s4 <= _GEN_434[4:2] == 3'h5;
+      cmp_i_i_i_1_11_r0s4 <= _GEN_434[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_11_r0s2 <= $signed(_GEN_429) < -10'shC;
+      cmp_i5033_11_r0s2 <= $signed(_GEN_429) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_11_r0s3 <= cmp_i5029_11_r0s2;
+      cmp_i5033_11_r0s3 <= cmp_i5033_11_r0s2;
     if (_GEN_4) begin
-      shl_i5187_11_r0s4 <= _GEN_655[3:0];
-      cmp_i_i49_i_1_11_r0s4 <= _GEN_434[4:2] == 3'h6;
-      shl_i5187_11_r0s4__1 <= _GEN_655[6:4];
-      cmp_i_i49_i_2_11_r0s4 <= &(_GEN_434[4:2]);
-      cmp_i_i49_i_3_11_r0s4 <= _GEN_434[4:2] == 3'h0;
-      cmp_i_i49_i_4_11_r0s4 <= _GEN_434[4:2] == 3'h1;
-      cmp_i_i49_i_5_11_r0s4 <= _GEN_434[4:2] == 3'h2;
-      cmp_i_i49_i_6_11_r0s4 <= _GEN_434[4:2] == 3'h3;
+      shl_i5191_11_r0s4 <= _GEN_655[3:0];
+      cmp_i_i_i_1_1_11_r0s4 <= _GEN_434[4:2] == 3'h6;
+      shl_i5191_11_r0s4__1 <= _GEN_655[6:4];
+      cmp_i_i_i_1_2_11_r0s4 <= &(_GEN_434[4:2]);
+      cmp_i_i_i_1_3_11_r0s4 <= _GEN_434[4:2] == 3'h0;
+      cmp_i_i_i_1_4_11_r0s4 <= _GEN_434[4:2] == 3'h1;
+      cmp_i_i_i_1_5_11_r0s4 <= _GEN_434[4:2] == 3'h2;
+      cmp_i_i_i_1_6_11_r0s4 <= _GEN_434[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_11_r0s3 <= _GEN_431[0];
+      add_i6913_11_r0s3 <= _GEN_431[0];
     if (_GEN_4)
-      add_i6962_11_r0s4 <= add_i6962_11_r0s3;
+      add_i6913_11_r0s4 <= add_i6913_11_r0s3;
     if (_GEN_5)
-      add_i6962_11_r0s3__1 <= _GEN_431[1];
+      add_i6913_11_r0s3__1 <= _GEN_431[1];
     if (_GEN_4)
-      add_i6962_11_r0s4__1 <= add_i6962_11_r0s3__1;
+      add_i6913_11_r0s4__1 <= add_i6913_11_r0s3__1;
     if (_GEN_5)
-      add_i6962_11_r0s3__2 <= _GEN_431[2];
+      add_i6913_11_r0s3__2 <= _GEN_431[2];
     if (_GEN_4)
-      add_i6962_11_r0s4__2 <= add_i6962_11_r0s3__2;
+      add_i6913_11_r0s4__2 <= add_i6913_11_r0s3__2;
     if (_GEN_5)
-      add_i6962_11_r0s3__3 <= _GEN_431[3];
+      add_i6913_11_r0s3__3 <= _GEN_431[3];
     if (_GEN_4)
-      add_i6962_11_r0s4__3 <= add_i6962_11_r0s3__3;
+      add_i6913_11_r0s4__3 <= add_i6913_11_r0s3__3;
     if (_GEN_5)
-      add_i6962_11_r0s3__4 <= _GEN_431[4];
+      add_i6913_11_r0s3__4 <= _GEN_431[4];
     if (_GEN_4)
-      add_i6962_11_r0s4__4 <= add_i6962_11_r0s3__4;
+      add_i6913_11_r0s4__4 <= add_i6913_11_r0s3__4;
     if (_GEN_5)
-      add_i6962_11_r0s3__5 <= _GEN_431[5];
+      add_i6913_11_r0s3__5 <= _GEN_431[5];
     if (_GEN_4)
-      add_i6962_11_r0s4__5 <= add_i6962_11_r0s3__5;
+      add_i6913_11_r0s4__5 <= add_i6913_11_r0s3__5;
     if (_GEN_5)
-      add_i6962_11_r0s3__6 <= _GEN_431[6];
+      add_i6913_11_r0s3__6 <= _GEN_431[6];
     if (_GEN_4)
-      add_i6962_11_r0s4__6 <= add_i6962_11_r0s3__6;
+      add_i6913_11_r0s4__6 <= add_i6913_11_r0s3__6;
     if (_GEN_5)
-      add_i6962_11_r0s3__7 <= _GEN_431[7];
+      add_i6913_11_r0s3__7 <= _GEN_431[7];
     if (_GEN_4)
-      add_i6962_11_r0s4__7 <= add_i6962_11_r0s3__7;
+      add_i6913_11_r0s4__7 <= add_i6913_11_r0s3__7;
     if (_GEN_5)
-      add_i6962_11_r0s3__8 <= _GEN_431[8];
+      add_i6913_11_r0s3__8 <= _GEN_431[8];
     if (_GEN_4)
-      add_i6962_11_r0s4__8 <= add_i6962_11_r0s3__8;
+      add_i6913_11_r0s4__8 <= add_i6913_11_r0s3__8;
     if (_GEN_3)
-      mul_i7108_11_r0s5 <=
-        {cmp_i_i49_i_6_11_r0s4
-           ? shl_i5187_11_r0s4[0]
-           : cmp_i_i49_i_5_11_r0s4 & shl_i5187_11_r0s4__1[0],
-         cmp_i_i49_i_5_11_r0s4
-           ? shl_i5187_11_r0s4
-           : {1'h0, cmp_i_i49_i_4_11_r0s4 ? shl_i5187_11_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_11_r0s4
-           ? shl_i5187_11_r0s4
-           : {1'h0, cmp_i_i49_i_3_11_r0s4 ? shl_i5187_11_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_11_r0s4
-           ? shl_i5187_11_r0s4
-           : {1'h0, cmp_i_i49_i_2_11_r0s4 ? shl_i5187_11_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_11_r0s4
-           ? shl_i5187_11_r0s4
-           : {1'h0, cmp_i_i49_i_1_11_r0s4 ? shl_i5187_11_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_11_r0s4
-           ? shl_i5187_11_r0s4
-           : {1'h0, cmp_i_i49_i_11_r0s4 ? shl_i5187_11_r0s4__1 : 3'h0},
-         cmp_i_i49_i_11_r0s4 ? shl_i5187_11_r0s4 : 4'h0}
+      mul_i7006_11_r0s5 <=
+        {cmp_i_i_i_1_6_11_r0s4
+           ? shl_i5191_11_r0s4[0]
+           : cmp_i_i_i_1_5_11_r0s4 & shl_i5191_11_r0s4__1[0],
+         cmp_i_i_i_1_5_11_r0s4
+           ? shl_i5191_11_r0s4
+           : {1'h0, cmp_i_i_i_1_4_11_r0s4 ? shl_i5191_11_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_11_r0s4
+           ? shl_i5191_11_r0s4
+           : {1'h0, cmp_i_i_i_1_3_11_r0s4 ? shl_i5191_11_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_11_r0s4
+           ? shl_i5191_11_r0s4
+           : {1'h0, cmp_i_i_i_1_2_11_r0s4 ? shl_i5191_11_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_11_r0s4
+           ? shl_i5191_11_r0s4
+           : {1'h0, cmp_i_i_i_1_1_11_r0s4 ? shl_i5191_11_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_11_r0s4
+           ? shl_i5191_11_r0s4
+           : {1'h0, cmp_i_i_i_1_11_r0s4 ? shl_i5191_11_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_11_r0s4 ? shl_i5191_11_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_11_r0s4__8,
-           add_i6962_11_r0s4__7,
-           add_i6962_11_r0s4__6,
-           add_i6962_11_r0s4__5,
-           add_i6962_11_r0s4__4,
-           add_i6962_11_r0s4__3,
-           add_i6962_11_r0s4__2,
-           add_i6962_11_r0s4__1,
-           add_i6962_11_r0s4};
+           add_i6913_11_r0s4__8,
+           add_i6913_11_r0s4__7,
+           add_i6913_11_r0s4__6,
+           add_i6913_11_r0s4__5,
+           add_i6913_11_r0s4__4,
+           add_i6913_11_r0s4__3,
+           add_i6913_11_r0s4__2,
+           add_i6913_11_r0s4__1,
+           add_i6913_11_r0s4};
     if (_GEN_2)
-      mul_i7108_11_r0s6 <= mul_i7108_11_r0s5;
+      mul_i7006_11_r0s6 <= mul_i7006_11_r0s5;
     if (_GEN_4)
-      cmp_i5718_11_r0s4 <= $signed(_GEN_433) < 10'sh1;
+      cmp_i5673_11_r0s4 <= $signed(_GEN_433) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_11_r0s5 <= cmp_i5718_11_r0s4;
+      cmp_i5673_11_r0s5 <= cmp_i5673_11_r0s4;
     if (_GEN_2)
-      cmp_i5718_11_r0s6 <= cmp_i5718_11_r0s5;
+      cmp_i5673_11_r0s6 <= cmp_i5673_11_r0s5;
     if (_GEN_4)
-      v454_r0s4 <= $signed(_GEN_433) > 10'sh0 ? _GEN_433 : 10'h0;
+      v489_r0s4 <= $signed(_GEN_433) > 10'sh0 ? _GEN_433 : 10'h0;
     if (_GEN_3)
-      v454_r0s5 <= v454_r0s4;
+      v489_r0s5 <= v489_r0s4;
     if (_GEN_2)
-      v454_r0s6 <= v454_r0s5;
+      v489_r0s6 <= v489_r0s5;
     if (_GEN_1)
-      add_i4654_11_r0s7 <=
+      add_i4657_11_r0s7 <=
         {1'h0,
-         v454_r0s6,
+         v489_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_47[1] & (_GEN_48 | _GEN_47[2])
            : _GEN_47[4] & (_GEN_48 | (|{_GEN_47[5], _GEN_47[3:1]}))}
         + {10'h0,
-           mul_i7108_11_r0s6[24],
+           mul_i7006_11_r0s6[24],
            _GEN_47[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_47[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_11_r0s3 <= _GEN_430;
+      level103_sroa_0_0_v_11_r0s3 <= _GEN_430;
     if (_GEN_4)
-      level95_sroa_0_0_v_11_r0s4 <= level95_sroa_0_0_v_11_r0s3;
+      level103_sroa_0_0_v_11_r0s4 <= level103_sroa_0_0_v_11_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_11_r0s5 <= level95_sroa_0_0_v_11_r0s4;
+      level103_sroa_0_0_v_11_r0s5 <= level103_sroa_0_0_v_11_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_11_r0s6 <= level95_sroa_0_0_v_11_r0s5;
+      level103_sroa_0_0_v_11_r0s6 <= level103_sroa_0_0_v_11_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_11_r0s7 <= level95_sroa_0_0_v_11_r0s6;
+      level103_sroa_0_0_v_11_r0s7 <= level103_sroa_0_0_v_11_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_11_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_11_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[191:176]
           : and_r0s7__12
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_11_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_11_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_11_r0s7[14:0]
-                        : add_i4654_11_r0s7[17:3]})
-                | {level95_sroa_0_0_v_11_r0s7[9], 15'h0}
+                        ? add_i4657_11_r0s7[14:0]
+                        : add_i4657_11_r0s7[17:3]})
+                | {level103_sroa_0_0_v_11_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_12_r0s2 <= _GEN_352 - _GEN_354;
-      sroa_speculated8285_v_28_r0s2 <= _GEN_348 - _GEN_350;
+      sroa_speculated8176_v_12_r0s2 <= _GEN_352 - _GEN_354;
+      sroa_speculated8176_v_28_r0s2 <= _GEN_348 - _GEN_350;
       icmp_r0s2__11 <= kept_sroa_0_0_r0[201:192] == 10'h0;
     end
     if (_GEN_7)
@@ -33326,7 +33395,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__12 <= xor_r0s1__12;
     if (_GEN_5)
       and_r0s3__68 <=
-        ~(or_cond7489_r0s2 ? _GEN_435 == 10'h0 : icmp_r0s2__11) & xor_r0s2__12;
+        ~(or_cond7387_r0s2 ? _GEN_435 == 10'h0 : icmp_r0s2__11) & xor_r0s2__12;
     if (_GEN_4)
       and_r0s4__13 <= and_r0s3__68;
     if (_GEN_3)
@@ -33336,9 +33405,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__13 <= and_r0s6__13;
     if (_GEN_6)
-      add_i4012_12_r0s2 <= _GEN_436;
+      add_i4027_12_r0s2 <= _GEN_436;
     if (_GEN_5) begin
-      add_i4012_12_r0s3 <= add_i4012_12_r0s2;
+      add_i4027_12_r0s3 <= add_i4027_12_r0s2;
       and_r0s3__69 <= _GEN_658 & _GEN_661;
       xor_r0s3__25 <= ~(_GEN_438[0]);
       and_r0s3__70 <= _GEN_658;
@@ -33351,140 +33420,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__73 <= _GEN_658 & ~_GEN_661;
     end
     if (_GEN_4)
-      cmp_i_i49_i_12_r0s4 <= _GEN_441[4:2] == 3'h5;
+      cmp_i_i_i_1_12_r0s4 <= _GEN_441[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_12_r0s2 <= $signed(_GEN_436) < -10'shC;
+      cmp_i5033_12_r0s2 <= $signed(_GEN_436) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_12_r0s3 <= cmp_i5029_12_r0s2;
+      cmp_i5033_12_r0s3 <= cmp_i5033_12_r0s2;
     if (_GEN_4) begin
-      shl_i5187_12_r0s4 <= _GEN_662[3:0];
-      cmp_i_i49_i_1_12_r0s4 <= _GEN_441[4:2] == 3'h6;
-      shl_i5187_12_r0s4__1 <= _GEN_662[6:4];
-      cmp_i_i49_i_2_12_r0s4 <= &(_GEN_441[4:2]);
-      cmp_i_i49_i_3_12_r0s4 <= _GEN_441[4:2] == 3'h0;
-      cmp_i_i49_i_4_12_r0s4 <= _GEN_441[4:2] == 3'h1;
-      cmp_i_i49_i_5_12_r0s4 <= _GEN_441[4:2] == 3'h2;
-      cmp_i_i49_i_6_12_r0s4 <= _GEN_441[4:2] == 3'h3;
+      shl_i5191_12_r0s4 <= _GEN_662[3:0];
+      cmp_i_i_i_1_1_12_r0s4 <= _GEN_441[4:2] == 3'h6;
+      shl_i5191_12_r0s4__1 <= _GEN_662[6:4];
+      cmp_i_i_i_1_2_12_r0s4 <= &(_GEN_441[4:2]);
+      cmp_i_i_i_1_3_12_r0s4 <= _GEN_441[4:2] == 3'h0;
+      cmp_i_i_i_1_4_12_r0s4 <= _GEN_441[4:2] == 3'h1;
+      cmp_i_i_i_1_5_12_r0s4 <= _GEN_441[4:2] == 3'h2;
+      cmp_i_i_i_1_6_12_r0s4 <= _GEN_441[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_12_r0s3 <= _GEN_438[0];
+      add_i6913_12_r0s3 <= _GEN_438[0];
     if (_GEN_4)
-      add_i6962_12_r0s4 <= add_i6962_12_r0s3;
+      add_i6913_12_r0s4 <= add_i6913_12_r0s3;
     if (_GEN_5)
-      add_i6962_12_r0s3__1 <= _GEN_438[1];
+      add_i6913_12_r0s3__1 <= _GEN_438[1];
     if (_GEN_4)
-      add_i6962_12_r0s4__1 <= add_i6962_12_r0s3__1;
+      add_i6913_12_r0s4__1 <= add_i6913_12_r0s3__1;
     if (_GEN_5)
-      add_i6962_12_r0s3__2 <= _GEN_438[2];
+      add_i6913_12_r0s3__2 <= _GEN_438[2];
     if (_GEN_4)
-      add_i6962_12_r0s4__2 <= add_i6962_12_r0s3__2;
+      add_i6913_12_r0s4__2 <= add_i6913_12_r0s3__2;
     if (_GEN_5)
-      add_i6962_12_r0s3__3 <= _GEN_438[3];
+      add_i6913_12_r0s3__3 <= _GEN_438[3];
     if (_GEN_4)
-      add_i6962_12_r0s4__3 <= add_i6962_12_r0s3__3;
+      add_i6913_12_r0s4__3 <= add_i6913_12_r0s3__3;
     if (_GEN_5)
-      add_i6962_12_r0s3__4 <= _GEN_438[4];
+      add_i6913_12_r0s3__4 <= _GEN_438[4];
     if (_GEN_4)
-      add_i6962_12_r0s4__4 <= add_i6962_12_r0s3__4;
+      add_i6913_12_r0s4__4 <= add_i6913_12_r0s3__4;
     if (_GEN_5)
-      add_i6962_12_r0s3__5 <= _GEN_438[5];
+      add_i6913_12_r0s3__5 <= _GEN_438[5];
     if (_GEN_4)
-      add_i6962_12_r0s4__5 <= add_i6962_12_r0s3__5;
+      add_i6913_12_r0s4__5 <= add_i6913_12_r0s3__5;
     if (_GEN_5)
-      add_i6962_12_r0s3__6 <= _GEN_438[6];
+      add_i6913_12_r0s3__6 <= _GEN_438[6];
     if (_GEN_4)
-      add_i6962_12_r0s4__6 <= add_i6962_12_r0s3__6;
+      add_i6913_12_r0s4__6 <= add_i6913_12_r0s3__6;
     if (_GEN_5)
-      add_i6962_12_r0s3__7 <= _GEN_438[7];
+      add_i6913_12_r0s3__7 <= _GEN_438[7];
     if (_GEN_4)
-      add_i6962_12_r0s4__7 <= add_i6962_12_r0s3__7;
+      add_i6913_12_r0s4__7 <= add_i6913_12_r0s3__7;
     if (_GEN_5)
-      add_i6962_12_r0s3__8 <= _GEN_438[8];
+      add_i6913_12_r0s3__8 <= _GEN_438[8];
     if (_GEN_4)
-      add_i6962_12_r0s4__8 <= add_i6962_12_r0s3__8;
+      add_i6913_12_r0s4__8 <= add_i6913_12_r0s3__8;
     if (_GEN_3)
-      mul_i7108_12_r0s5 <=
-        {cmp_i_i49_i_6_12_r0s4
-           ? shl_i5187_12_r0s4[0]
-           : cmp_i_i49_i_5_12_r0s4 & shl_i5187_12_r0s4__1[0],
-         cmp_i_i49_i_5_12_r0s4
-           ? shl_i5187_12_r0s4
-           : {1'h0, cmp_i_i49_i_4_12_r0s4 ? shl_i5187_12_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_12_r0s4
-           ? shl_i5187_12_r0s4
-           : {1'h0, cmp_i_i49_i_3_12_r0s4 ? shl_i5187_12_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_12_r0s4
-           ? shl_i5187_12_r0s4
-           : {1'h0, cmp_i_i49_i_2_12_r0s4 ? shl_i5187_12_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_12_r0s4
-           ? shl_i5187_12_r0s4
-           : {1'h0, cmp_i_i49_i_1_12_r0s4 ? shl_i5187_12_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_12_r0s4
-           ? shl_i5187_12_r0s4
-           : {1'h0, cmp_i_i49_i_12_r0s4 ? shl_i5187_12_r0s4__1 : 3'h0},
-         cmp_i_i49_i_12_r0s4 ? shl_i5187_12_r0s4 : 4'h0}
+      mul_i7006_12_r0s5 <=
+        {cmp_i_i_i_1_6_12_r0s4
+           ? shl_i5191_12_r0s4[0]
+           : cmp_i_i_i_1_5_12_r0s4 & shl_i5191_12_r0s4__1[0],
+         cmp_i_i_i_1_5_12_r0s4
+           ? shl_i5191_12_r0s4
+           : {1'h0, cmp_i_i_i_1_4_12_r0s4 ? shl_i5191_12_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_12_r0s4
+           ? shl_i5191_12_r0s4
+           : {1'h0, cmp_i_i_i_1_3_12_r0s4 ? shl_i5191_12_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_12_r0s4
+           ? shl_i5191_12_r0s4
+           : {1'h0, cmp_i_i_i_1_2_12_r0s4 ? shl_i5191_12_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_12_r0s4
+           ? shl_i5191_12_r0s4
+           : {1'h0, cmp_i_i_i_1_1_12_r0s4 ? shl_i5191_12_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_12_r0s4
+           ? shl_i5191_12_r0s4
+           : {1'h0, cmp_i_i_i_1_12_r0s4 ? shl_i5191_12_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_12_r0s4 ? shl_i5191_12_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_12_r0s4__8,
-           add_i6962_12_r0s4__7,
-           add_i6962_12_r0s4__6,
-           add_i6962_12_r0s4__5,
-           add_i6962_12_r0s4__4,
-           add_i6962_12_r0s4__3,
-           add_i6962_12_r0s4__2,
-           add_i6962_12_r0s4__1,
-           add_i6962_12_r0s4};
+           add_i6913_12_r0s4__8,
+           add_i6913_12_r0s4__7,
+           add_i6913_12_r0s4__6,
+           add_i6913_12_r0s4__5,
+           add_i6913_12_r0s4__4,
+           add_i6913_12_r0s4__3,
+           add_i6913_12_r0s4__2,
+           add_i6913_12_r0s4__1,
+           add_i6913_12_r0s4};
     if (_GEN_2)
-      mul_i7108_12_r0s6 <= mul_i7108_12_r0s5;
+      mul_i7006_12_r0s6 <= mul_i7006_12_r0s5;
     if (_GEN_4)
-      cmp_i5718_12_r0s4 <= $signed(_GEN_440) < 10'sh1;
+      cmp_i5673_12_r0s4 <= $signed(_GEN_440) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_12_r0s5 <= cmp_i5718_12_r0s4;
+      cmp_i5673_12_r0s5 <= cmp_i5673_12_r0s4;
     if (_GEN_2)
-      cmp_i5718_12_r0s6 <= cmp_i5718_12_r0s5;
+      cmp_i5673_12_r0s6 <= cmp_i5673_12_r0s5;
     if (_GEN_4)
-      v478_r0s4 <= $signed(_GEN_440) > 10'sh0 ? _GEN_440 : 10'h0;
+      v516_r0s4 <= $signed(_GEN_440) > 10'sh0 ? _GEN_440 : 10'h0;
     if (_GEN_3)
-      v478_r0s5 <= v478_r0s4;
+      v516_r0s5 <= v516_r0s4;
     if (_GEN_2)
-      v478_r0s6 <= v478_r0s5;
+      v516_r0s6 <= v516_r0s5;
     if (_GEN_1)
-      add_i4654_12_r0s7 <=
+      add_i4657_12_r0s7 <=
         {1'h0,
-         v478_r0s6,
+         v516_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_50[1] & (_GEN_51 | _GEN_50[2])
            : _GEN_50[4] & (_GEN_51 | (|{_GEN_50[5], _GEN_50[3:1]}))}
         + {10'h0,
-           mul_i7108_12_r0s6[24],
+           mul_i7006_12_r0s6[24],
            _GEN_50[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_50[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_12_r0s3 <= _GEN_437;
+      level103_sroa_0_0_v_12_r0s3 <= _GEN_437;
     if (_GEN_4)
-      level95_sroa_0_0_v_12_r0s4 <= level95_sroa_0_0_v_12_r0s3;
+      level103_sroa_0_0_v_12_r0s4 <= level103_sroa_0_0_v_12_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_12_r0s5 <= level95_sroa_0_0_v_12_r0s4;
+      level103_sroa_0_0_v_12_r0s5 <= level103_sroa_0_0_v_12_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_12_r0s6 <= level95_sroa_0_0_v_12_r0s5;
+      level103_sroa_0_0_v_12_r0s6 <= level103_sroa_0_0_v_12_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_12_r0s7 <= level95_sroa_0_0_v_12_r0s6;
+      level103_sroa_0_0_v_12_r0s7 <= level103_sroa_0_0_v_12_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_12_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_12_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[207:192]
           : and_r0s7__13
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_12_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_12_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_12_r0s7[14:0]
-                        : add_i4654_12_r0s7[17:3]})
-                | {level95_sroa_0_0_v_12_r0s7[9], 15'h0}
+                        ? add_i4657_12_r0s7[14:0]
+                        : add_i4657_12_r0s7[17:3]})
+                | {level103_sroa_0_0_v_12_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_13_r0s2 <= _GEN_363 - _GEN_365;
-      sroa_speculated8285_v_29_r0s2 <= _GEN_367 - _GEN_369;
+      sroa_speculated8176_v_13_r0s2 <= _GEN_363 - _GEN_365;
+      sroa_speculated8176_v_29_r0s2 <= _GEN_367 - _GEN_369;
       icmp_r0s2__12 <= kept_sroa_0_0_r0[217:208] == 10'h0;
     end
     if (_GEN_7)
@@ -33493,7 +33562,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__13 <= xor_r0s1__13;
     if (_GEN_5)
       and_r0s3__74 <=
-        ~(or_cond7489_r0s2 ? _GEN_442 == 10'h0 : icmp_r0s2__12) & xor_r0s2__13;
+        ~(or_cond7387_r0s2 ? _GEN_442 == 10'h0 : icmp_r0s2__12) & xor_r0s2__13;
     if (_GEN_4)
       and_r0s4__14 <= and_r0s3__74;
     if (_GEN_3)
@@ -33503,9 +33572,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__14 <= and_r0s6__14;
     if (_GEN_6)
-      add_i4012_13_r0s2 <= _GEN_443;
+      add_i4027_13_r0s2 <= _GEN_443;
     if (_GEN_5) begin
-      add_i4012_13_r0s3 <= add_i4012_13_r0s2;
+      add_i4027_13_r0s3 <= add_i4027_13_r0s2;
       and_r0s3__75 <= _GEN_665 & _GEN_668;
       xor_r0s3__26 <= ~(_GEN_445[0]);
       and_r0s3__76 <= _GEN_665;
@@ -33518,140 +33587,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__79 <= _GEN_665 & ~_GEN_668;
     end
     if (_GEN_4)
-      cmp_i_i49_i_13_r0s4 <= _GEN_448[4:2] == 3'h5;
+      cmp_i_i_i_1_13_r0s4 <= _GEN_448[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_13_r0s2 <= $signed(_GEN_443) < -10'shC;
+      cmp_i5033_13_r0s2 <= $signed(_GEN_443) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_13_r0s3 <= cmp_i5029_13_r0s2;
+      cmp_i5033_13_r0s3 <= cmp_i5033_13_r0s2;
     if (_GEN_4) begin
-      shl_i5187_13_r0s4 <= _GEN_669[3:0];
-      cmp_i_i49_i_1_13_r0s4 <= _GEN_448[4:2] == 3'h6;
-      shl_i5187_13_r0s4__1 <= _GEN_669[6:4];
-      cmp_i_i49_i_2_13_r0s4 <= &(_GEN_448[4:2]);
-      cmp_i_i49_i_3_13_r0s4 <= _GEN_448[4:2] == 3'h0;
-      cmp_i_i49_i_4_13_r0s4 <= _GEN_448[4:2] == 3'h1;
-      cmp_i_i49_i_5_13_r0s4 <= _GEN_448[4:2] == 3'h2;
-      cmp_i_i49_i_6_13_r0s4 <= _GEN_448[4:2] == 3'h3;
+      shl_i5191_13_r0s4 <= _GEN_669[3:0];
+      cmp_i_i_i_1_1_13_r0s4 <= _GEN_448[4:2] == 3'h6;
+      shl_i5191_13_r0s4__1 <= _GEN_669[6:4];
+      cmp_i_i_i_1_2_13_r0s4 <= &(_GEN_448[4:2]);
+      cmp_i_i_i_1_3_13_r0s4 <= _GEN_448[4:2] == 3'h0;
+      cmp_i_i_i_1_4_13_r0s4 <= _GEN_448[4:2] == 3'h1;
+      cmp_i_i_i_1_5_13_r0s4 <= _GEN_448[4:2] == 3'h2;
+      cmp_i_i_i_1_6_13_r0s4 <= _GEN_448[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_13_r0s3 <= _GEN_445[0];
+      add_i6913_13_r0s3 <= _GEN_445[0];
     if (_GEN_4)
-      add_i6962_13_r0s4 <= add_i6962_13_r0s3;
+      add_i6913_13_r0s4 <= add_i6913_13_r0s3;
     if (_GEN_5)
-      add_i6962_13_r0s3__1 <= _GEN_445[1];
+      add_i6913_13_r0s3__1 <= _GEN_445[1];
     if (_GEN_4)
-      add_i6962_13_r0s4__1 <= add_i6962_13_r0s3__1;
+      add_i6913_13_r0s4__1 <= add_i6913_13_r0s3__1;
     if (_GEN_5)
-      add_i6962_13_r0s3__2 <= _GEN_445[2];
+      add_i6913_13_r0s3__2 <= _GEN_445[2];
     if (_GEN_4)
-      add_i6962_13_r0s4__2 <= add_i6962_13_r0s3__2;
+      add_i6913_13_r0s4__2 <= add_i6913_13_r0s3__2;
     if (_GEN_5)
-      add_i6962_13_r0s3__3 <= _GEN_445[3];
+      add_i6913_13_r0s3__3 <= _GEN_445[3];
     if (_GEN_4)
-      add_i6962_13_r0s4__3 <= add_i6962_13_r0s3__3;
+      add_i6913_13_r0s4__3 <= add_i6913_13_r0s3__3;
     if (_GEN_5)
-      add_i6962_13_r0s3__4 <= _GEN_445[4];
+      add_i6913_13_r0s3__4 <= _GEN_445[4];
     if (_GEN_4)
-      add_i6962_13_r0s4__4 <= add_i6962_13_r0s3__4;
+      add_i6913_13_r0s4__4 <= add_i6913_13_r0s3__4;
     if (_GEN_5)
-      add_i6962_13_r0s3__5 <= _GEN_445[5];
+      add_i6913_13_r0s3__5 <= _GEN_445[5];
     if (_GEN_4)
-      add_i6962_13_r0s4__5 <= add_i6962_13_r0s3__5;
+      add_i6913_13_r0s4__5 <= add_i6913_13_r0s3__5;
     if (_GEN_5)
-      add_i6962_13_r0s3__6 <= _GEN_445[6];
+      add_i6913_13_r0s3__6 <= _GEN_445[6];
     if (_GEN_4)
-      add_i6962_13_r0s4__6 <= add_i6962_13_r0s3__6;
+      add_i6913_13_r0s4__6 <= add_i6913_13_r0s3__6;
     if (_GEN_5)
-      add_i6962_13_r0s3__7 <= _GEN_445[7];
+      add_i6913_13_r0s3__7 <= _GEN_445[7];
     if (_GEN_4)
-      add_i6962_13_r0s4__7 <= add_i6962_13_r0s3__7;
+      add_i6913_13_r0s4__7 <= add_i6913_13_r0s3__7;
     if (_GEN_5)
-      add_i6962_13_r0s3__8 <= _GEN_445[8];
+      add_i6913_13_r0s3__8 <= _GEN_445[8];
     if (_GEN_4)
-      add_i6962_13_r0s4__8 <= add_i6962_13_r0s3__8;
+      add_i6913_13_r0s4__8 <= add_i6913_13_r0s3__8;
     if (_GEN_3)
-      mul_i7108_13_r0s5 <=
-        {cmp_i_i49_i_6_13_r0s4
-           ? shl_i5187_13_r0s4[0]
-           : cmp_i_i49_i_5_13_r0s4 & shl_i5187_13_r0s4__1[0],
-         cmp_i_i49_i_5_13_r0s4
-           ? shl_i5187_13_r0s4
-           : {1'h0, cmp_i_i49_i_4_13_r0s4 ? shl_i5187_13_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_13_r0s4
-           ? shl_i5187_13_r0s4
-           : {1'h0, cmp_i_i49_i_3_13_r0s4 ? shl_i5187_13_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_13_r0s4
-           ? shl_i5187_13_r0s4
-           : {1'h0, cmp_i_i49_i_2_13_r0s4 ? shl_i5187_13_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_13_r0s4
-           ? shl_i5187_13_r0s4
-           : {1'h0, cmp_i_i49_i_1_13_r0s4 ? shl_i5187_13_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_13_r0s4
-           ? shl_i5187_13_r0s4
-           : {1'h0, cmp_i_i49_i_13_r0s4 ? shl_i5187_13_r0s4__1 : 3'h0},
-         cmp_i_i49_i_13_r0s4 ? shl_i5187_13_r0s4 : 4'h0}
+      mul_i7006_13_r0s5 <=
+        {cmp_i_i_i_1_6_13_r0s4
+           ? shl_i5191_13_r0s4[0]
+           : cmp_i_i_i_1_5_13_r0s4 & shl_i5191_13_r0s4__1[0],
+         cmp_i_i_i_1_5_13_r0s4
+           ? shl_i5191_13_r0s4
+           : {1'h0, cmp_i_i_i_1_4_13_r0s4 ? shl_i5191_13_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_13_r0s4
+           ? shl_i5191_13_r0s4
+           : {1'h0, cmp_i_i_i_1_3_13_r0s4 ? shl_i5191_13_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_13_r0s4
+           ? shl_i5191_13_r0s4
+           : {1'h0, cmp_i_i_i_1_2_13_r0s4 ? shl_i5191_13_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_13_r0s4
+           ? shl_i5191_13_r0s4
+           : {1'h0, cmp_i_i_i_1_1_13_r0s4 ? shl_i5191_13_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_13_r0s4
+           ? shl_i5191_13_r0s4
+           : {1'h0, cmp_i_i_i_1_13_r0s4 ? shl_i5191_13_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_13_r0s4 ? shl_i5191_13_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_13_r0s4__8,
-           add_i6962_13_r0s4__7,
-           add_i6962_13_r0s4__6,
-           add_i6962_13_r0s4__5,
-           add_i6962_13_r0s4__4,
-           add_i6962_13_r0s4__3,
-           add_i6962_13_r0s4__2,
-           add_i6962_13_r0s4__1,
-           add_i6962_13_r0s4};
+           add_i6913_13_r0s4__8,
+           add_i6913_13_r0s4__7,
+           add_i6913_13_r0s4__6,
+           add_i6913_13_r0s4__5,
+           add_i6913_13_r0s4__4,
+           add_i6913_13_r0s4__3,
+           add_i6913_13_r0s4__2,
+           add_i6913_13_r0s4__1,
+           add_i6913_13_r0s4};
     if (_GEN_2)
-      mul_i7108_13_r0s6 <= mul_i7108_13_r0s5;
+      mul_i7006_13_r0s6 <= mul_i7006_13_r0s5;
     if (_GEN_4)
-      cmp_i5718_13_r0s4 <= $signed(_GEN_447) < 10'sh1;
+      cmp_i5673_13_r0s4 <= $signed(_GEN_447) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_13_r0s5 <= cmp_i5718_13_r0s4;
+      cmp_i5673_13_r0s5 <= cmp_i5673_13_r0s4;
     if (_GEN_2)
-      cmp_i5718_13_r0s6 <= cmp_i5718_13_r0s5;
+      cmp_i5673_13_r0s6 <= cmp_i5673_13_r0s5;
     if (_GEN_4)
-      v502_r0s4 <= $signed(_GEN_447) > 10'sh0 ? _GEN_447 : 10'h0;
+      v543_r0s4 <= $signed(_GEN_447) > 10'sh0 ? _GEN_447 : 10'h0;
     if (_GEN_3)
-      v502_r0s5 <= v502_r0s4;
+      v543_r0s5 <= v543_r0s4;
     if (_GEN_2)
-      v502_r0s6 <= v502_r0s5;
+      v543_r0s6 <= v543_r0s5;
     if (_GEN_1)
-      add_i4654_13_r0s7 <=
+      add_i4657_13_r0s7 <=
         {1'h0,
-         v502_r0s6,
+         v543_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_53[1] & (_GEN_54 | _GEN_53[2])
            : _GEN_53[4] & (_GEN_54 | (|{_GEN_53[5], _GEN_53[3:1]}))}
         + {10'h0,
-           mul_i7108_13_r0s6[24],
+           mul_i7006_13_r0s6[24],
            _GEN_53[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_53[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_13_r0s3 <= _GEN_444;
+      level103_sroa_0_0_v_13_r0s3 <= _GEN_444;
     if (_GEN_4)
-      level95_sroa_0_0_v_13_r0s4 <= level95_sroa_0_0_v_13_r0s3;
+      level103_sroa_0_0_v_13_r0s4 <= level103_sroa_0_0_v_13_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_13_r0s5 <= level95_sroa_0_0_v_13_r0s4;
+      level103_sroa_0_0_v_13_r0s5 <= level103_sroa_0_0_v_13_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_13_r0s6 <= level95_sroa_0_0_v_13_r0s5;
+      level103_sroa_0_0_v_13_r0s6 <= level103_sroa_0_0_v_13_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_13_r0s7 <= level95_sroa_0_0_v_13_r0s6;
+      level103_sroa_0_0_v_13_r0s7 <= level103_sroa_0_0_v_13_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_13_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_13_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[223:208]
           : and_r0s7__14
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_13_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_13_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_13_r0s7[14:0]
-                        : add_i4654_13_r0s7[17:3]})
-                | {level95_sroa_0_0_v_13_r0s7[9], 15'h0}
+                        ? add_i4657_13_r0s7[14:0]
+                        : add_i4657_13_r0s7[17:3]})
+                | {level103_sroa_0_0_v_13_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_14_r0s2 <= _GEN_378 - _GEN_380;
-      sroa_speculated8285_v_30_r0s2 <= _GEN_382 - _GEN_384;
+      sroa_speculated8176_v_14_r0s2 <= _GEN_378 - _GEN_380;
+      sroa_speculated8176_v_30_r0s2 <= _GEN_382 - _GEN_384;
       icmp_r0s2__13 <= kept_sroa_0_0_r0[233:224] == 10'h0;
     end
     if (_GEN_7)
@@ -33660,7 +33729,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__14 <= xor_r0s1__14;
     if (_GEN_5)
       and_r0s3__80 <=
-        ~(or_cond7489_r0s2 ? _GEN_449 == 10'h0 : icmp_r0s2__13) & xor_r0s2__14;
+        ~(or_cond7387_r0s2 ? _GEN_449 == 10'h0 : icmp_r0s2__13) & xor_r0s2__14;
     if (_GEN_4)
       and_r0s4__15 <= and_r0s3__80;
     if (_GEN_3)
@@ -33670,9 +33739,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__15 <= and_r0s6__15;
     if (_GEN_6)
-      add_i4012_14_r0s2 <= _GEN_450;
+      add_i4027_14_r0s2 <= _GEN_450;
     if (_GEN_5) begin
-      add_i4012_14_r0s3 <= add_i4012_14_r0s2;
+      add_i4027_14_r0s3 <= add_i4027_14_r0s2;
       and_r0s3__81 <= _GEN_672 & _GEN_675;
       xor_r0s3__27 <= ~(_GEN_452[0]);
       and_r0s3__82 <= _GEN_672;
@@ -33685,140 +33754,140 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__85 <= _GEN_672 & ~_GEN_675;
     end
     if (_GEN_4)
-      cmp_i_i49_i_14_r0s4 <= _GEN_455[4:2] == 3'h5;
+      cmp_i_i_i_1_14_r0s4 <= _GEN_455[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_14_r0s2 <= $signed(_GEN_450) < -10'shC;
+      cmp_i5033_14_r0s2 <= $signed(_GEN_450) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_14_r0s3 <= cmp_i5029_14_r0s2;
+      cmp_i5033_14_r0s3 <= cmp_i5033_14_r0s2;
     if (_GEN_4) begin
-      shl_i5187_14_r0s4 <= _GEN_676[3:0];
-      cmp_i_i49_i_1_14_r0s4 <= _GEN_455[4:2] == 3'h6;
-      shl_i5187_14_r0s4__1 <= _GEN_676[6:4];
-      cmp_i_i49_i_2_14_r0s4 <= &(_GEN_455[4:2]);
-      cmp_i_i49_i_3_14_r0s4 <= _GEN_455[4:2] == 3'h0;
-      cmp_i_i49_i_4_14_r0s4 <= _GEN_455[4:2] == 3'h1;
-      cmp_i_i49_i_5_14_r0s4 <= _GEN_455[4:2] == 3'h2;
-      cmp_i_i49_i_6_14_r0s4 <= _GEN_455[4:2] == 3'h3;
+      shl_i5191_14_r0s4 <= _GEN_676[3:0];
+      cmp_i_i_i_1_1_14_r0s4 <= _GEN_455[4:2] == 3'h6;
+      shl_i5191_14_r0s4__1 <= _GEN_676[6:4];
+      cmp_i_i_i_1_2_14_r0s4 <= &(_GEN_455[4:2]);
+      cmp_i_i_i_1_3_14_r0s4 <= _GEN_455[4:2] == 3'h0;
+      cmp_i_i_i_1_4_14_r0s4 <= _GEN_455[4:2] == 3'h1;
+      cmp_i_i_i_1_5_14_r0s4 <= _GEN_455[4:2] == 3'h2;
+      cmp_i_i_i_1_6_14_r0s4 <= _GEN_455[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_14_r0s3 <= _GEN_452[0];
+      add_i6913_14_r0s3 <= _GEN_452[0];
     if (_GEN_4)
-      add_i6962_14_r0s4 <= add_i6962_14_r0s3;
+      add_i6913_14_r0s4 <= add_i6913_14_r0s3;
     if (_GEN_5)
-      add_i6962_14_r0s3__1 <= _GEN_452[1];
+      add_i6913_14_r0s3__1 <= _GEN_452[1];
     if (_GEN_4)
-      add_i6962_14_r0s4__1 <= add_i6962_14_r0s3__1;
+      add_i6913_14_r0s4__1 <= add_i6913_14_r0s3__1;
     if (_GEN_5)
-      add_i6962_14_r0s3__2 <= _GEN_452[2];
+      add_i6913_14_r0s3__2 <= _GEN_452[2];
     if (_GEN_4)
-      add_i6962_14_r0s4__2 <= add_i6962_14_r0s3__2;
+      add_i6913_14_r0s4__2 <= add_i6913_14_r0s3__2;
     if (_GEN_5)
-      add_i6962_14_r0s3__3 <= _GEN_452[3];
+      add_i6913_14_r0s3__3 <= _GEN_452[3];
     if (_GEN_4)
-      add_i6962_14_r0s4__3 <= add_i6962_14_r0s3__3;
+      add_i6913_14_r0s4__3 <= add_i6913_14_r0s3__3;
     if (_GEN_5)
-      add_i6962_14_r0s3__4 <= _GEN_452[4];
+      add_i6913_14_r0s3__4 <= _GEN_452[4];
     if (_GEN_4)
-      add_i6962_14_r0s4__4 <= add_i6962_14_r0s3__4;
+      add_i6913_14_r0s4__4 <= add_i6913_14_r0s3__4;
     if (_GEN_5)
-      add_i6962_14_r0s3__5 <= _GEN_452[5];
+      add_i6913_14_r0s3__5 <= _GEN_452[5];
     if (_GEN_4)
-      add_i6962_14_r0s4__5 <= add_i6962_14_r0s3__5;
+      add_i6913_14_r0s4__5 <= add_i6913_14_r0s3__5;
     if (_GEN_5)
-      add_i6962_14_r0s3__6 <= _GEN_452[6];
+      add_i6913_14_r0s3__6 <= _GEN_452[6];
     if (_GEN_4)
-      add_i6962_14_r0s4__6 <= add_i6962_14_r0s3__6;
+      add_i6913_14_r0s4__6 <= add_i6913_14_r0s3__6;
     if (_GEN_5)
-      add_i6962_14_r0s3__7 <= _GEN_452[7];
+      add_i6913_14_r0s3__7 <= _GEN_452[7];
     if (_GEN_4)
-      add_i6962_14_r0s4__7 <= add_i6962_14_r0s3__7;
+      add_i6913_14_r0s4__7 <= add_i6913_14_r0s3__7;
     if (_GEN_5)
-      add_i6962_14_r0s3__8 <= _GEN_452[8];
+      add_i6913_14_r0s3__8 <= _GEN_452[8];
     if (_GEN_4)
-      add_i6962_14_r0s4__8 <= add_i6962_14_r0s3__8;
+      add_i6913_14_r0s4__8 <= add_i6913_14_r0s3__8;
     if (_GEN_3)
-      mul_i7108_14_r0s5 <=
-        {cmp_i_i49_i_6_14_r0s4
-           ? shl_i5187_14_r0s4[0]
-           : cmp_i_i49_i_5_14_r0s4 & shl_i5187_14_r0s4__1[0],
-         cmp_i_i49_i_5_14_r0s4
-           ? shl_i5187_14_r0s4
-           : {1'h0, cmp_i_i49_i_4_14_r0s4 ? shl_i5187_14_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_14_r0s4
-           ? shl_i5187_14_r0s4
-           : {1'h0, cmp_i_i49_i_3_14_r0s4 ? shl_i5187_14_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_14_r0s4
-           ? shl_i5187_14_r0s4
-           : {1'h0, cmp_i_i49_i_2_14_r0s4 ? shl_i5187_14_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_14_r0s4
-           ? shl_i5187_14_r0s4
-           : {1'h0, cmp_i_i49_i_1_14_r0s4 ? shl_i5187_14_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_14_r0s4
-           ? shl_i5187_14_r0s4
-           : {1'h0, cmp_i_i49_i_14_r0s4 ? shl_i5187_14_r0s4__1 : 3'h0},
-         cmp_i_i49_i_14_r0s4 ? shl_i5187_14_r0s4 : 4'h0}
+      mul_i7006_14_r0s5 <=
+        {cmp_i_i_i_1_6_14_r0s4
+           ? shl_i5191_14_r0s4[0]
+           : cmp_i_i_i_1_5_14_r0s4 & shl_i5191_14_r0s4__1[0],
+         cmp_i_i_i_1_5_14_r0s4
+           ? shl_i5191_14_r0s4
+           : {1'h0, cmp_i_i_i_1_4_14_r0s4 ? shl_i5191_14_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_14_r0s4
+           ? shl_i5191_14_r0s4
+           : {1'h0, cmp_i_i_i_1_3_14_r0s4 ? shl_i5191_14_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_14_r0s4
+           ? shl_i5191_14_r0s4
+           : {1'h0, cmp_i_i_i_1_2_14_r0s4 ? shl_i5191_14_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_14_r0s4
+           ? shl_i5191_14_r0s4
+           : {1'h0, cmp_i_i_i_1_1_14_r0s4 ? shl_i5191_14_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_14_r0s4
+           ? shl_i5191_14_r0s4
+           : {1'h0, cmp_i_i_i_1_14_r0s4 ? shl_i5191_14_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_14_r0s4 ? shl_i5191_14_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_14_r0s4__8,
-           add_i6962_14_r0s4__7,
-           add_i6962_14_r0s4__6,
-           add_i6962_14_r0s4__5,
-           add_i6962_14_r0s4__4,
-           add_i6962_14_r0s4__3,
-           add_i6962_14_r0s4__2,
-           add_i6962_14_r0s4__1,
-           add_i6962_14_r0s4};
+           add_i6913_14_r0s4__8,
+           add_i6913_14_r0s4__7,
+           add_i6913_14_r0s4__6,
+           add_i6913_14_r0s4__5,
+           add_i6913_14_r0s4__4,
+           add_i6913_14_r0s4__3,
+           add_i6913_14_r0s4__2,
+           add_i6913_14_r0s4__1,
+           add_i6913_14_r0s4};
     if (_GEN_2)
-      mul_i7108_14_r0s6 <= mul_i7108_14_r0s5;
+      mul_i7006_14_r0s6 <= mul_i7006_14_r0s5;
     if (_GEN_4)
-      cmp_i5718_14_r0s4 <= $signed(_GEN_454) < 10'sh1;
+      cmp_i5673_14_r0s4 <= $signed(_GEN_454) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_14_r0s5 <= cmp_i5718_14_r0s4;
+      cmp_i5673_14_r0s5 <= cmp_i5673_14_r0s4;
     if (_GEN_2)
-      cmp_i5718_14_r0s6 <= cmp_i5718_14_r0s5;
+      cmp_i5673_14_r0s6 <= cmp_i5673_14_r0s5;
     if (_GEN_4)
-      v526_r0s4 <= $signed(_GEN_454) > 10'sh0 ? _GEN_454 : 10'h0;
+      v570_r0s4 <= $signed(_GEN_454) > 10'sh0 ? _GEN_454 : 10'h0;
     if (_GEN_3)
-      v526_r0s5 <= v526_r0s4;
+      v570_r0s5 <= v570_r0s4;
     if (_GEN_2)
-      v526_r0s6 <= v526_r0s5;
+      v570_r0s6 <= v570_r0s5;
     if (_GEN_1)
-      add_i4654_14_r0s7 <=
+      add_i4657_14_r0s7 <=
         {1'h0,
-         v526_r0s6,
+         v570_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_56[1] & (_GEN_57 | _GEN_56[2])
            : _GEN_56[4] & (_GEN_57 | (|{_GEN_56[5], _GEN_56[3:1]}))}
         + {10'h0,
-           mul_i7108_14_r0s6[24],
+           mul_i7006_14_r0s6[24],
            _GEN_56[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_56[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_14_r0s3 <= _GEN_451;
+      level103_sroa_0_0_v_14_r0s3 <= _GEN_451;
     if (_GEN_4)
-      level95_sroa_0_0_v_14_r0s4 <= level95_sroa_0_0_v_14_r0s3;
+      level103_sroa_0_0_v_14_r0s4 <= level103_sroa_0_0_v_14_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_14_r0s5 <= level95_sroa_0_0_v_14_r0s4;
+      level103_sroa_0_0_v_14_r0s5 <= level103_sroa_0_0_v_14_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_14_r0s6 <= level95_sroa_0_0_v_14_r0s5;
+      level103_sroa_0_0_v_14_r0s6 <= level103_sroa_0_0_v_14_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_14_r0s7 <= level95_sroa_0_0_v_14_r0s6;
+      level103_sroa_0_0_v_14_r0s7 <= level103_sroa_0_0_v_14_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_14_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_14_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[239:224]
           : and_r0s7__15
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_14_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_14_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_14_r0s7[14:0]
-                        : add_i4654_14_r0s7[17:3]})
-                | {level95_sroa_0_0_v_14_r0s7[9], 15'h0}
+                        ? add_i4657_14_r0s7[14:0]
+                        : add_i4657_14_r0s7[17:3]})
+                | {level103_sroa_0_0_v_14_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6) begin
-      sroa_speculated8285_v_15_r0s2 <= _GEN_393 - _GEN_395;
-      sroa_speculated8285_v_31_r0s2 <= _GEN_397 - _GEN_399;
+      sroa_speculated8176_v_15_r0s2 <= _GEN_393 - _GEN_395;
+      sroa_speculated8176_v_31_r0s2 <= _GEN_397 - _GEN_399;
       icmp_r0s2__14 <= kept_sroa_0_0_r0[249:240] == 10'h0;
     end
     if (_GEN_7)
@@ -33827,7 +33896,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__15 <= xor_r0s1__15;
     if (_GEN_5)
       and_r0s3__86 <=
-        ~(or_cond7489_r0s2 ? _GEN_456 == 10'h0 : icmp_r0s2__14) & xor_r0s2__15;
+        ~(or_cond7387_r0s2 ? _GEN_456 == 10'h0 : icmp_r0s2__14) & xor_r0s2__15;
     if (_GEN_4)
       and_r0s4__16 <= and_r0s3__86;
     if (_GEN_3)
@@ -33837,9 +33906,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__16 <= and_r0s6__16;
     if (_GEN_6)
-      add_i4012_15_r0s2 <= _GEN_457;
+      add_i4027_15_r0s2 <= _GEN_457;
     if (_GEN_5) begin
-      add_i4012_15_r0s3 <= add_i4012_15_r0s2;
+      add_i4027_15_r0s3 <= add_i4027_15_r0s2;
       and_r0s3__87 <= _GEN_679 & _GEN_682;
       xor_r0s3__28 <= ~(_GEN_459[0]);
       and_r0s3__88 <= _GEN_679;
@@ -33852,136 +33921,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__91 <= _GEN_679 & ~_GEN_682;
     end
     if (_GEN_4)
-      cmp_i_i49_i_15_r0s4 <= _GEN_462[4:2] == 3'h5;
+      cmp_i_i_i_1_15_r0s4 <= _GEN_462[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_15_r0s2 <= $signed(_GEN_457) < -10'shC;
+      cmp_i5033_15_r0s2 <= $signed(_GEN_457) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_15_r0s3 <= cmp_i5029_15_r0s2;
+      cmp_i5033_15_r0s3 <= cmp_i5033_15_r0s2;
     if (_GEN_4) begin
-      shl_i5187_15_r0s4 <= _GEN_683[3:0];
-      cmp_i_i49_i_1_15_r0s4 <= _GEN_462[4:2] == 3'h6;
-      shl_i5187_15_r0s4__1 <= _GEN_683[6:4];
-      cmp_i_i49_i_2_15_r0s4 <= &(_GEN_462[4:2]);
-      cmp_i_i49_i_3_15_r0s4 <= _GEN_462[4:2] == 3'h0;
-      cmp_i_i49_i_4_15_r0s4 <= _GEN_462[4:2] == 3'h1;
-      cmp_i_i49_i_5_15_r0s4 <= _GEN_462[4:2] == 3'h2;
-      cmp_i_i49_i_6_15_r0s4 <= _GEN_462[4:2] == 3'h3;
+      shl_i5191_15_r0s4 <= _GEN_683[3:0];
+      cmp_i_i_i_1_1_15_r0s4 <= _GEN_462[4:2] == 3'h6;
+      shl_i5191_15_r0s4__1 <= _GEN_683[6:4];
+      cmp_i_i_i_1_2_15_r0s4 <= &(_GEN_462[4:2]);
+      cmp_i_i_i_1_3_15_r0s4 <= _GEN_462[4:2] == 3'h0;
+      cmp_i_i_i_1_4_15_r0s4 <= _GEN_462[4:2] == 3'h1;
+      cmp_i_i_i_1_5_15_r0s4 <= _GEN_462[4:2] == 3'h2;
+      cmp_i_i_i_1_6_15_r0s4 <= _GEN_462[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_15_r0s3 <= _GEN_459[0];
+      add_i6913_15_r0s3 <= _GEN_459[0];
     if (_GEN_4)
-      add_i6962_15_r0s4 <= add_i6962_15_r0s3;
+      add_i6913_15_r0s4 <= add_i6913_15_r0s3;
     if (_GEN_5)
-      add_i6962_15_r0s3__1 <= _GEN_459[1];
+      add_i6913_15_r0s3__1 <= _GEN_459[1];
     if (_GEN_4)
-      add_i6962_15_r0s4__1 <= add_i6962_15_r0s3__1;
+      add_i6913_15_r0s4__1 <= add_i6913_15_r0s3__1;
     if (_GEN_5)
-      add_i6962_15_r0s3__2 <= _GEN_459[2];
+      add_i6913_15_r0s3__2 <= _GEN_459[2];
     if (_GEN_4)
-      add_i6962_15_r0s4__2 <= add_i6962_15_r0s3__2;
+      add_i6913_15_r0s4__2 <= add_i6913_15_r0s3__2;
     if (_GEN_5)
-      add_i6962_15_r0s3__3 <= _GEN_459[3];
+      add_i6913_15_r0s3__3 <= _GEN_459[3];
     if (_GEN_4)
-      add_i6962_15_r0s4__3 <= add_i6962_15_r0s3__3;
+      add_i6913_15_r0s4__3 <= add_i6913_15_r0s3__3;
     if (_GEN_5)
-      add_i6962_15_r0s3__4 <= _GEN_459[4];
+      add_i6913_15_r0s3__4 <= _GEN_459[4];
     if (_GEN_4)
-      add_i6962_15_r0s4__4 <= add_i6962_15_r0s3__4;
+      add_i6913_15_r0s4__4 <= add_i6913_15_r0s3__4;
     if (_GEN_5)
-      add_i6962_15_r0s3__5 <= _GEN_459[5];
+      add_i6913_15_r0s3__5 <= _GEN_459[5];
     if (_GEN_4)
-      add_i6962_15_r0s4__5 <= add_i6962_15_r0s3__5;
+      add_i6913_15_r0s4__5 <= add_i6913_15_r0s3__5;
     if (_GEN_5)
-      add_i6962_15_r0s3__6 <= _GEN_459[6];
+      add_i6913_15_r0s3__6 <= _GEN_459[6];
     if (_GEN_4)
-      add_i6962_15_r0s4__6 <= add_i6962_15_r0s3__6;
+      add_i6913_15_r0s4__6 <= add_i6913_15_r0s3__6;
     if (_GEN_5)
-      add_i6962_15_r0s3__7 <= _GEN_459[7];
+      add_i6913_15_r0s3__7 <= _GEN_459[7];
     if (_GEN_4)
-      add_i6962_15_r0s4__7 <= add_i6962_15_r0s3__7;
+      add_i6913_15_r0s4__7 <= add_i6913_15_r0s3__7;
     if (_GEN_5)
-      add_i6962_15_r0s3__8 <= _GEN_459[8];
+      add_i6913_15_r0s3__8 <= _GEN_459[8];
     if (_GEN_4)
-      add_i6962_15_r0s4__8 <= add_i6962_15_r0s3__8;
+      add_i6913_15_r0s4__8 <= add_i6913_15_r0s3__8;
     if (_GEN_3)
-      mul_i7108_15_r0s5 <=
-        {cmp_i_i49_i_6_15_r0s4
-           ? shl_i5187_15_r0s4[0]
-           : cmp_i_i49_i_5_15_r0s4 & shl_i5187_15_r0s4__1[0],
-         cmp_i_i49_i_5_15_r0s4
-           ? shl_i5187_15_r0s4
-           : {1'h0, cmp_i_i49_i_4_15_r0s4 ? shl_i5187_15_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_15_r0s4
-           ? shl_i5187_15_r0s4
-           : {1'h0, cmp_i_i49_i_3_15_r0s4 ? shl_i5187_15_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_15_r0s4
-           ? shl_i5187_15_r0s4
-           : {1'h0, cmp_i_i49_i_2_15_r0s4 ? shl_i5187_15_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_15_r0s4
-           ? shl_i5187_15_r0s4
-           : {1'h0, cmp_i_i49_i_1_15_r0s4 ? shl_i5187_15_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_15_r0s4
-           ? shl_i5187_15_r0s4
-           : {1'h0, cmp_i_i49_i_15_r0s4 ? shl_i5187_15_r0s4__1 : 3'h0},
-         cmp_i_i49_i_15_r0s4 ? shl_i5187_15_r0s4 : 4'h0}
+      mul_i7006_15_r0s5 <=
+        {cmp_i_i_i_1_6_15_r0s4
+           ? shl_i5191_15_r0s4[0]
+           : cmp_i_i_i_1_5_15_r0s4 & shl_i5191_15_r0s4__1[0],
+         cmp_i_i_i_1_5_15_r0s4
+           ? shl_i5191_15_r0s4
+           : {1'h0, cmp_i_i_i_1_4_15_r0s4 ? shl_i5191_15_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_15_r0s4
+           ? shl_i5191_15_r0s4
+           : {1'h0, cmp_i_i_i_1_3_15_r0s4 ? shl_i5191_15_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_15_r0s4
+           ? shl_i5191_15_r0s4
+           : {1'h0, cmp_i_i_i_1_2_15_r0s4 ? shl_i5191_15_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_15_r0s4
+           ? shl_i5191_15_r0s4
+           : {1'h0, cmp_i_i_i_1_1_15_r0s4 ? shl_i5191_15_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_15_r0s4
+           ? shl_i5191_15_r0s4
+           : {1'h0, cmp_i_i_i_1_15_r0s4 ? shl_i5191_15_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_15_r0s4 ? shl_i5191_15_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_15_r0s4__8,
-           add_i6962_15_r0s4__7,
-           add_i6962_15_r0s4__6,
-           add_i6962_15_r0s4__5,
-           add_i6962_15_r0s4__4,
-           add_i6962_15_r0s4__3,
-           add_i6962_15_r0s4__2,
-           add_i6962_15_r0s4__1,
-           add_i6962_15_r0s4};
+           add_i6913_15_r0s4__8,
+           add_i6913_15_r0s4__7,
+           add_i6913_15_r0s4__6,
+           add_i6913_15_r0s4__5,
+           add_i6913_15_r0s4__4,
+           add_i6913_15_r0s4__3,
+           add_i6913_15_r0s4__2,
+           add_i6913_15_r0s4__1,
+           add_i6913_15_r0s4};
     if (_GEN_2)
-      mul_i7108_15_r0s6 <= mul_i7108_15_r0s5;
+      mul_i7006_15_r0s6 <= mul_i7006_15_r0s5;
     if (_GEN_4)
-      cmp_i5718_15_r0s4 <= $signed(_GEN_461) < 10'sh1;
+      cmp_i5673_15_r0s4 <= $signed(_GEN_461) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_15_r0s5 <= cmp_i5718_15_r0s4;
+      cmp_i5673_15_r0s5 <= cmp_i5673_15_r0s4;
     if (_GEN_2)
-      cmp_i5718_15_r0s6 <= cmp_i5718_15_r0s5;
+      cmp_i5673_15_r0s6 <= cmp_i5673_15_r0s5;
     if (_GEN_4)
-      v550_r0s4 <= $signed(_GEN_461) > 10'sh0 ? _GEN_461 : 10'h0;
+      v597_r0s4 <= $signed(_GEN_461) > 10'sh0 ? _GEN_461 : 10'h0;
     if (_GEN_3)
-      v550_r0s5 <= v550_r0s4;
+      v597_r0s5 <= v597_r0s4;
     if (_GEN_2)
-      v550_r0s6 <= v550_r0s5;
+      v597_r0s6 <= v597_r0s5;
     if (_GEN_1)
-      add_i4654_15_r0s7 <=
+      add_i4657_15_r0s7 <=
         {1'h0,
-         v550_r0s6,
+         v597_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_59[1] & (_GEN_60 | _GEN_59[2])
            : _GEN_59[4] & (_GEN_60 | (|{_GEN_59[5], _GEN_59[3:1]}))}
         + {10'h0,
-           mul_i7108_15_r0s6[24],
+           mul_i7006_15_r0s6[24],
            _GEN_59[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_59[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_15_r0s3 <= _GEN_458;
+      level103_sroa_0_0_v_15_r0s3 <= _GEN_458;
     if (_GEN_4)
-      level95_sroa_0_0_v_15_r0s4 <= level95_sroa_0_0_v_15_r0s3;
+      level103_sroa_0_0_v_15_r0s4 <= level103_sroa_0_0_v_15_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_15_r0s5 <= level95_sroa_0_0_v_15_r0s4;
+      level103_sroa_0_0_v_15_r0s5 <= level103_sroa_0_0_v_15_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_15_r0s6 <= level95_sroa_0_0_v_15_r0s5;
+      level103_sroa_0_0_v_15_r0s6 <= level103_sroa_0_0_v_15_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_15_r0s7 <= level95_sroa_0_0_v_15_r0s6;
+      level103_sroa_0_0_v_15_r0s7 <= level103_sroa_0_0_v_15_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_15_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_15_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[255:240]
           : and_r0s7__16
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_15_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_15_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_15_r0s7[14:0]
-                        : add_i4654_15_r0s7[17:3]})
-                | {level95_sroa_0_0_v_15_r0s7[9], 15'h0}
+                        ? add_i4657_15_r0s7[14:0]
+                        : add_i4657_15_r0s7[17:3]})
+                | {level103_sroa_0_0_v_15_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__15 <= kept_sroa_0_0_r0[265:256] == 10'h0;
@@ -33991,7 +34060,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__16 <= xor_r0s1__16;
     if (_GEN_5)
       and_r0s3__92 <=
-        ~(or_cond7489_r0s2 ? _GEN_463 == 10'h0 : icmp_r0s2__15) & xor_r0s2__16;
+        ~(or_cond7387_r0s2 ? _GEN_463 == 10'h0 : icmp_r0s2__15) & xor_r0s2__16;
     if (_GEN_4)
       and_r0s4__17 <= and_r0s3__92;
     if (_GEN_3)
@@ -34001,9 +34070,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__17 <= and_r0s6__17;
     if (_GEN_6)
-      add_i4012_16_r0s2 <= _GEN_464;
+      add_i4027_16_r0s2 <= _GEN_464;
     if (_GEN_5) begin
-      add_i4012_16_r0s3 <= add_i4012_16_r0s2;
+      add_i4027_16_r0s3 <= add_i4027_16_r0s2;
       and_r0s3__93 <= _GEN_686 & _GEN_689;
       xor_r0s3__29 <= ~(_GEN_466[0]);
       and_r0s3__94 <= _GEN_686;
@@ -34016,136 +34085,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__97 <= _GEN_686 & ~_GEN_689;
     end
     if (_GEN_4)
-      cmp_i_i49_i_16_r0s4 <= _GEN_469[4:2] == 3'h5;
+      cmp_i_i_i_1_16_r0s4 <= _GEN_469[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_16_r0s2 <= $signed(_GEN_464) < -10'shC;
+      cmp_i5033_16_r0s2 <= $signed(_GEN_464) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_16_r0s3 <= cmp_i5029_16_r0s2;
+      cmp_i5033_16_r0s3 <= cmp_i5033_16_r0s2;
     if (_GEN_4) begin
-      shl_i5187_16_r0s4 <= _GEN_690[3:0];
-      cmp_i_i49_i_1_16_r0s4 <= _GEN_469[4:2] == 3'h6;
-      shl_i5187_16_r0s4__1 <= _GEN_690[6:4];
-      cmp_i_i49_i_2_16_r0s4 <= &(_GEN_469[4:2]);
-      cmp_i_i49_i_3_16_r0s4 <= _GEN_469[4:2] == 3'h0;
-      cmp_i_i49_i_4_16_r0s4 <= _GEN_469[4:2] == 3'h1;
-      cmp_i_i49_i_5_16_r0s4 <= _GEN_469[4:2] == 3'h2;
-      cmp_i_i49_i_6_16_r0s4 <= _GEN_469[4:2] == 3'h3;
+      shl_i5191_16_r0s4 <= _GEN_690[3:0];
+      cmp_i_i_i_1_1_16_r0s4 <= _GEN_469[4:2] == 3'h6;
+      shl_i5191_16_r0s4__1 <= _GEN_690[6:4];
+      cmp_i_i_i_1_2_16_r0s4 <= &(_GEN_469[4:2]);
+      cmp_i_i_i_1_3_16_r0s4 <= _GEN_469[4:2] == 3'h0;
+      cmp_i_i_i_1_4_16_r0s4 <= _GEN_469[4:2] == 3'h1;
+      cmp_i_i_i_1_5_16_r0s4 <= _GEN_469[4:2] == 3'h2;
+      cmp_i_i_i_1_6_16_r0s4 <= _GEN_469[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_16_r0s3 <= _GEN_466[0];
+      add_i6913_16_r0s3 <= _GEN_466[0];
     if (_GEN_4)
-      add_i6962_16_r0s4 <= add_i6962_16_r0s3;
+      add_i6913_16_r0s4 <= add_i6913_16_r0s3;
     if (_GEN_5)
-      add_i6962_16_r0s3__1 <= _GEN_466[1];
+      add_i6913_16_r0s3__1 <= _GEN_466[1];
     if (_GEN_4)
-      add_i6962_16_r0s4__1 <= add_i6962_16_r0s3__1;
+      add_i6913_16_r0s4__1 <= add_i6913_16_r0s3__1;
     if (_GEN_5)
-      add_i6962_16_r0s3__2 <= _GEN_466[2];
+      add_i6913_16_r0s3__2 <= _GEN_466[2];
     if (_GEN_4)
-      add_i6962_16_r0s4__2 <= add_i6962_16_r0s3__2;
+      add_i6913_16_r0s4__2 <= add_i6913_16_r0s3__2;
     if (_GEN_5)
-      add_i6962_16_r0s3__3 <= _GEN_466[3];
+      add_i6913_16_r0s3__3 <= _GEN_466[3];
     if (_GEN_4)
-      add_i6962_16_r0s4__3 <= add_i6962_16_r0s3__3;
+      add_i6913_16_r0s4__3 <= add_i6913_16_r0s3__3;
     if (_GEN_5)
-      add_i6962_16_r0s3__4 <= _GEN_466[4];
+      add_i6913_16_r0s3__4 <= _GEN_466[4];
     if (_GEN_4)
-      add_i6962_16_r0s4__4 <= add_i6962_16_r0s3__4;
+      add_i6913_16_r0s4__4 <= add_i6913_16_r0s3__4;
     if (_GEN_5)
-      add_i6962_16_r0s3__5 <= _GEN_466[5];
+      add_i6913_16_r0s3__5 <= _GEN_466[5];
     if (_GEN_4)
-      add_i6962_16_r0s4__5 <= add_i6962_16_r0s3__5;
+      add_i6913_16_r0s4__5 <= add_i6913_16_r0s3__5;
     if (_GEN_5)
-      add_i6962_16_r0s3__6 <= _GEN_466[6];
+      add_i6913_16_r0s3__6 <= _GEN_466[6];
     if (_GEN_4)
-      add_i6962_16_r0s4__6 <= add_i6962_16_r0s3__6;
+      add_i6913_16_r0s4__6 <= add_i6913_16_r0s3__6;
     if (_GEN_5)
-      add_i6962_16_r0s3__7 <= _GEN_466[7];
+      add_i6913_16_r0s3__7 <= _GEN_466[7];
     if (_GEN_4)
-      add_i6962_16_r0s4__7 <= add_i6962_16_r0s3__7;
+      add_i6913_16_r0s4__7 <= add_i6913_16_r0s3__7;
     if (_GEN_5)
-      add_i6962_16_r0s3__8 <= _GEN_466[8];
+      add_i6913_16_r0s3__8 <= _GEN_466[8];
     if (_GEN_4)
-      add_i6962_16_r0s4__8 <= add_i6962_16_r0s3__8;
+      add_i6913_16_r0s4__8 <= add_i6913_16_r0s3__8;
     if (_GEN_3)
-      mul_i7108_16_r0s5 <=
-        {cmp_i_i49_i_6_16_r0s4
-           ? shl_i5187_16_r0s4[0]
-           : cmp_i_i49_i_5_16_r0s4 & shl_i5187_16_r0s4__1[0],
-         cmp_i_i49_i_5_16_r0s4
-           ? shl_i5187_16_r0s4
-           : {1'h0, cmp_i_i49_i_4_16_r0s4 ? shl_i5187_16_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_16_r0s4
-           ? shl_i5187_16_r0s4
-           : {1'h0, cmp_i_i49_i_3_16_r0s4 ? shl_i5187_16_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_16_r0s4
-           ? shl_i5187_16_r0s4
-           : {1'h0, cmp_i_i49_i_2_16_r0s4 ? shl_i5187_16_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_16_r0s4
-           ? shl_i5187_16_r0s4
-           : {1'h0, cmp_i_i49_i_1_16_r0s4 ? shl_i5187_16_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_16_r0s4
-           ? shl_i5187_16_r0s4
-           : {1'h0, cmp_i_i49_i_16_r0s4 ? shl_i5187_16_r0s4__1 : 3'h0},
-         cmp_i_i49_i_16_r0s4 ? shl_i5187_16_r0s4 : 4'h0}
+      mul_i7006_16_r0s5 <=
+        {cmp_i_i_i_1_6_16_r0s4
+           ? shl_i5191_16_r0s4[0]
+           : cmp_i_i_i_1_5_16_r0s4 & shl_i5191_16_r0s4__1[0],
+         cmp_i_i_i_1_5_16_r0s4
+           ? shl_i5191_16_r0s4
+           : {1'h0, cmp_i_i_i_1_4_16_r0s4 ? shl_i5191_16_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_16_r0s4
+           ? shl_i5191_16_r0s4
+           : {1'h0, cmp_i_i_i_1_3_16_r0s4 ? shl_i5191_16_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_16_r0s4
+           ? shl_i5191_16_r0s4
+           : {1'h0, cmp_i_i_i_1_2_16_r0s4 ? shl_i5191_16_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_16_r0s4
+           ? shl_i5191_16_r0s4
+           : {1'h0, cmp_i_i_i_1_1_16_r0s4 ? shl_i5191_16_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_16_r0s4
+           ? shl_i5191_16_r0s4
+           : {1'h0, cmp_i_i_i_1_16_r0s4 ? shl_i5191_16_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_16_r0s4 ? shl_i5191_16_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_16_r0s4__8,
-           add_i6962_16_r0s4__7,
-           add_i6962_16_r0s4__6,
-           add_i6962_16_r0s4__5,
-           add_i6962_16_r0s4__4,
-           add_i6962_16_r0s4__3,
-           add_i6962_16_r0s4__2,
-           add_i6962_16_r0s4__1,
-           add_i6962_16_r0s4};
+           add_i6913_16_r0s4__8,
+           add_i6913_16_r0s4__7,
+           add_i6913_16_r0s4__6,
+           add_i6913_16_r0s4__5,
+           add_i6913_16_r0s4__4,
+           add_i6913_16_r0s4__3,
+           add_i6913_16_r0s4__2,
+           add_i6913_16_r0s4__1,
+           add_i6913_16_r0s4};
     if (_GEN_2)
-      mul_i7108_16_r0s6 <= mul_i7108_16_r0s5;
+      mul_i7006_16_r0s6 <= mul_i7006_16_r0s5;
     if (_GEN_4)
-      cmp_i5718_16_r0s4 <= $signed(_GEN_468) < 10'sh1;
+      cmp_i5673_16_r0s4 <= $signed(_GEN_468) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_16_r0s5 <= cmp_i5718_16_r0s4;
+      cmp_i5673_16_r0s5 <= cmp_i5673_16_r0s4;
     if (_GEN_2)
-      cmp_i5718_16_r0s6 <= cmp_i5718_16_r0s5;
+      cmp_i5673_16_r0s6 <= cmp_i5673_16_r0s5;
     if (_GEN_4)
-      v574_r0s4 <= $signed(_GEN_468) > 10'sh0 ? _GEN_468 : 10'h0;
+      v624_r0s4 <= $signed(_GEN_468) > 10'sh0 ? _GEN_468 : 10'h0;
     if (_GEN_3)
-      v574_r0s5 <= v574_r0s4;
+      v624_r0s5 <= v624_r0s4;
     if (_GEN_2)
-      v574_r0s6 <= v574_r0s5;
+      v624_r0s6 <= v624_r0s5;
     if (_GEN_1)
-      add_i4654_16_r0s7 <=
+      add_i4657_16_r0s7 <=
         {1'h0,
-         v574_r0s6,
+         v624_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_62[1] & (_GEN_63 | _GEN_62[2])
            : _GEN_62[4] & (_GEN_63 | (|{_GEN_62[5], _GEN_62[3:1]}))}
         + {10'h0,
-           mul_i7108_16_r0s6[24],
+           mul_i7006_16_r0s6[24],
            _GEN_62[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_62[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_16_r0s3 <= _GEN_465;
+      level103_sroa_0_0_v_16_r0s3 <= _GEN_465;
     if (_GEN_4)
-      level95_sroa_0_0_v_16_r0s4 <= level95_sroa_0_0_v_16_r0s3;
+      level103_sroa_0_0_v_16_r0s4 <= level103_sroa_0_0_v_16_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_16_r0s5 <= level95_sroa_0_0_v_16_r0s4;
+      level103_sroa_0_0_v_16_r0s5 <= level103_sroa_0_0_v_16_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_16_r0s6 <= level95_sroa_0_0_v_16_r0s5;
+      level103_sroa_0_0_v_16_r0s6 <= level103_sroa_0_0_v_16_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_16_r0s7 <= level95_sroa_0_0_v_16_r0s6;
+      level103_sroa_0_0_v_16_r0s7 <= level103_sroa_0_0_v_16_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_16_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_16_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[271:256]
           : and_r0s7__17
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_16_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_16_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_16_r0s7[14:0]
-                        : add_i4654_16_r0s7[17:3]})
-                | {level95_sroa_0_0_v_16_r0s7[9], 15'h0}
+                        ? add_i4657_16_r0s7[14:0]
+                        : add_i4657_16_r0s7[17:3]})
+                | {level103_sroa_0_0_v_16_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__16 <= kept_sroa_0_0_r0[281:272] == 10'h0;
@@ -34155,7 +34224,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__17 <= xor_r0s1__17;
     if (_GEN_5)
       and_r0s3__98 <=
-        ~(or_cond7489_r0s2 ? _GEN_470 == 10'h0 : icmp_r0s2__16) & xor_r0s2__17;
+        ~(or_cond7387_r0s2 ? _GEN_470 == 10'h0 : icmp_r0s2__16) & xor_r0s2__17;
     if (_GEN_4)
       and_r0s4__18 <= and_r0s3__98;
     if (_GEN_3)
@@ -34165,9 +34234,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__18 <= and_r0s6__18;
     if (_GEN_6)
-      add_i4012_17_r0s2 <= _GEN_471;
+      add_i4027_17_r0s2 <= _GEN_471;
     if (_GEN_5) begin
-      add_i4012_17_r0s3 <= add_i4012_17_r0s2;
+      add_i4027_17_r0s3 <= add_i4027_17_r0s2;
       and_r0s3__99 <= _GEN_693 & _GEN_696;
       xor_r0s3__30 <= ~(_GEN_473[0]);
       and_r0s3__100 <= _GEN_693;
@@ -34180,136 +34249,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__103 <= _GEN_693 & ~_GEN_696;
     end
     if (_GEN_4)
-      cmp_i_i49_i_17_r0s4 <= _GEN_476[4:2] == 3'h5;
+      cmp_i_i_i_1_17_r0s4 <= _GEN_476[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_17_r0s2 <= $signed(_GEN_471) < -10'shC;
+      cmp_i5033_17_r0s2 <= $signed(_GEN_471) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_17_r0s3 <= cmp_i5029_17_r0s2;
+      cmp_i5033_17_r0s3 <= cmp_i5033_17_r0s2;
     if (_GEN_4) begin
-      shl_i5187_17_r0s4 <= _GEN_697[3:0];
-      cmp_i_i49_i_1_17_r0s4 <= _GEN_476[4:2] == 3'h6;
-      shl_i5187_17_r0s4__1 <= _GEN_697[6:4];
-      cmp_i_i49_i_2_17_r0s4 <= &(_GEN_476[4:2]);
-      cmp_i_i49_i_3_17_r0s4 <= _GEN_476[4:2] == 3'h0;
-      cmp_i_i49_i_4_17_r0s4 <= _GEN_476[4:2] == 3'h1;
-      cmp_i_i49_i_5_17_r0s4 <= _GEN_476[4:2] == 3'h2;
-      cmp_i_i49_i_6_17_r0s4 <= _GEN_476[4:2] == 3'h3;
+      shl_i5191_17_r0s4 <= _GEN_697[3:0];
+      cmp_i_i_i_1_1_17_r0s4 <= _GEN_476[4:2] == 3'h6;
+      shl_i5191_17_r0s4__1 <= _GEN_697[6:4];
+      cmp_i_i_i_1_2_17_r0s4 <= &(_GEN_476[4:2]);
+      cmp_i_i_i_1_3_17_r0s4 <= _GEN_476[4:2] == 3'h0;
+      cmp_i_i_i_1_4_17_r0s4 <= _GEN_476[4:2] == 3'h1;
+      cmp_i_i_i_1_5_17_r0s4 <= _GEN_476[4:2] == 3'h2;
+      cmp_i_i_i_1_6_17_r0s4 <= _GEN_476[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_17_r0s3 <= _GEN_473[0];
+      add_i6913_17_r0s3 <= _GEN_473[0];
     if (_GEN_4)
-      add_i6962_17_r0s4 <= add_i6962_17_r0s3;
+      add_i6913_17_r0s4 <= add_i6913_17_r0s3;
     if (_GEN_5)
-      add_i6962_17_r0s3__1 <= _GEN_473[1];
+      add_i6913_17_r0s3__1 <= _GEN_473[1];
     if (_GEN_4)
-      add_i6962_17_r0s4__1 <= add_i6962_17_r0s3__1;
+      add_i6913_17_r0s4__1 <= add_i6913_17_r0s3__1;
     if (_GEN_5)
-      add_i6962_17_r0s3__2 <= _GEN_473[2];
+      add_i6913_17_r0s3__2 <= _GEN_473[2];
     if (_GEN_4)
-      add_i6962_17_r0s4__2 <= add_i6962_17_r0s3__2;
+      add_i6913_17_r0s4__2 <= add_i6913_17_r0s3__2;
     if (_GEN_5)
-      add_i6962_17_r0s3__3 <= _GEN_473[3];
+      add_i6913_17_r0s3__3 <= _GEN_473[3];
     if (_GEN_4)
-      add_i6962_17_r0s4__3 <= add_i6962_17_r0s3__3;
+      add_i6913_17_r0s4__3 <= add_i6913_17_r0s3__3;
     if (_GEN_5)
-      add_i6962_17_r0s3__4 <= _GEN_473[4];
+      add_i6913_17_r0s3__4 <= _GEN_473[4];
     if (_GEN_4)
-      add_i6962_17_r0s4__4 <= add_i6962_17_r0s3__4;
+      add_i6913_17_r0s4__4 <= add_i6913_17_r0s3__4;
     if (_GEN_5)
-      add_i6962_17_r0s3__5 <= _GEN_473[5];
+      add_i6913_17_r0s3__5 <= _GEN_473[5];
     if (_GEN_4)
-      add_i6962_17_r0s4__5 <= add_i6962_17_r0s3__5;
+      add_i6913_17_r0s4__5 <= add_i6913_17_r0s3__5;
     if (_GEN_5)
-      add_i6962_17_r0s3__6 <= _GEN_473[6];
+      add_i6913_17_r0s3__6 <= _GEN_473[6];
     if (_GEN_4)
-      add_i6962_17_r0s4__6 <= add_i6962_17_r0s3__6;
+      add_i6913_17_r0s4__6 <= add_i6913_17_r0s3__6;
     if (_GEN_5)
-      add_i6962_17_r0s3__7 <= _GEN_473[7];
+      add_i6913_17_r0s3__7 <= _GEN_473[7];
     if (_GEN_4)
-      add_i6962_17_r0s4__7 <= add_i6962_17_r0s3__7;
+      add_i6913_17_r0s4__7 <= add_i6913_17_r0s3__7;
     if (_GEN_5)
-      add_i6962_17_r0s3__8 <= _GEN_473[8];
+      add_i6913_17_r0s3__8 <= _GEN_473[8];
     if (_GEN_4)
-      add_i6962_17_r0s4__8 <= add_i6962_17_r0s3__8;
+      add_i6913_17_r0s4__8 <= add_i6913_17_r0s3__8;
     if (_GEN_3)
-      mul_i7108_17_r0s5 <=
-        {cmp_i_i49_i_6_17_r0s4
-           ? shl_i5187_17_r0s4[0]
-           : cmp_i_i49_i_5_17_r0s4 & shl_i5187_17_r0s4__1[0],
-         cmp_i_i49_i_5_17_r0s4
-           ? shl_i5187_17_r0s4
-           : {1'h0, cmp_i_i49_i_4_17_r0s4 ? shl_i5187_17_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_17_r0s4
-           ? shl_i5187_17_r0s4
-           : {1'h0, cmp_i_i49_i_3_17_r0s4 ? shl_i5187_17_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_17_r0s4
-           ? shl_i5187_17_r0s4
-           : {1'h0, cmp_i_i49_i_2_17_r0s4 ? shl_i5187_17_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_17_r0s4
-           ? shl_i5187_17_r0s4
-           : {1'h0, cmp_i_i49_i_1_17_r0s4 ? shl_i5187_17_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_17_r0s4
-           ? shl_i5187_17_r0s4
-           : {1'h0, cmp_i_i49_i_17_r0s4 ? shl_i5187_17_r0s4__1 : 3'h0},
-         cmp_i_i49_i_17_r0s4 ? shl_i5187_17_r0s4 : 4'h0}
+      mul_i7006_17_r0s5 <=
+        {cmp_i_i_i_1_6_17_r0s4
+           ? shl_i5191_17_r0s4[0]
+           : cmp_i_i_i_1_5_17_r0s4 & shl_i5191_17_r0s4__1[0],
+         cmp_i_i_i_1_5_17_r0s4
+           ? shl_i5191_17_r0s4
+           : {1'h0, cmp_i_i_i_1_4_17_r0s4 ? shl_i5191_17_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_17_r0s4
+           ? shl_i5191_17_r0s4
+           : {1'h0, cmp_i_i_i_1_3_17_r0s4 ? shl_i5191_17_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_17_r0s4
+           ? shl_i5191_17_r0s4
+           : {1'h0, cmp_i_i_i_1_2_17_r0s4 ? shl_i5191_17_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_17_r0s4
+           ? shl_i5191_17_r0s4
+           : {1'h0, cmp_i_i_i_1_1_17_r0s4 ? shl_i5191_17_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_17_r0s4
+           ? shl_i5191_17_r0s4
+           : {1'h0, cmp_i_i_i_1_17_r0s4 ? shl_i5191_17_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_17_r0s4 ? shl_i5191_17_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_17_r0s4__8,
-           add_i6962_17_r0s4__7,
-           add_i6962_17_r0s4__6,
-           add_i6962_17_r0s4__5,
-           add_i6962_17_r0s4__4,
-           add_i6962_17_r0s4__3,
-           add_i6962_17_r0s4__2,
-           add_i6962_17_r0s4__1,
-           add_i6962_17_r0s4};
+           add_i6913_17_r0s4__8,
+           add_i6913_17_r0s4__7,
+           add_i6913_17_r0s4__6,
+           add_i6913_17_r0s4__5,
+           add_i6913_17_r0s4__4,
+           add_i6913_17_r0s4__3,
+           add_i6913_17_r0s4__2,
+           add_i6913_17_r0s4__1,
+           add_i6913_17_r0s4};
     if (_GEN_2)
-      mul_i7108_17_r0s6 <= mul_i7108_17_r0s5;
+      mul_i7006_17_r0s6 <= mul_i7006_17_r0s5;
     if (_GEN_4)
-      cmp_i5718_17_r0s4 <= $signed(_GEN_475) < 10'sh1;
+      cmp_i5673_17_r0s4 <= $signed(_GEN_475) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_17_r0s5 <= cmp_i5718_17_r0s4;
+      cmp_i5673_17_r0s5 <= cmp_i5673_17_r0s4;
     if (_GEN_2)
-      cmp_i5718_17_r0s6 <= cmp_i5718_17_r0s5;
+      cmp_i5673_17_r0s6 <= cmp_i5673_17_r0s5;
     if (_GEN_4)
-      v598_r0s4 <= $signed(_GEN_475) > 10'sh0 ? _GEN_475 : 10'h0;
+      v651_r0s4 <= $signed(_GEN_475) > 10'sh0 ? _GEN_475 : 10'h0;
     if (_GEN_3)
-      v598_r0s5 <= v598_r0s4;
+      v651_r0s5 <= v651_r0s4;
     if (_GEN_2)
-      v598_r0s6 <= v598_r0s5;
+      v651_r0s6 <= v651_r0s5;
     if (_GEN_1)
-      add_i4654_17_r0s7 <=
+      add_i4657_17_r0s7 <=
         {1'h0,
-         v598_r0s6,
+         v651_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_65[1] & (_GEN_66 | _GEN_65[2])
            : _GEN_65[4] & (_GEN_66 | (|{_GEN_65[5], _GEN_65[3:1]}))}
         + {10'h0,
-           mul_i7108_17_r0s6[24],
+           mul_i7006_17_r0s6[24],
            _GEN_65[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_65[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_17_r0s3 <= _GEN_472;
+      level103_sroa_0_0_v_17_r0s3 <= _GEN_472;
     if (_GEN_4)
-      level95_sroa_0_0_v_17_r0s4 <= level95_sroa_0_0_v_17_r0s3;
+      level103_sroa_0_0_v_17_r0s4 <= level103_sroa_0_0_v_17_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_17_r0s5 <= level95_sroa_0_0_v_17_r0s4;
+      level103_sroa_0_0_v_17_r0s5 <= level103_sroa_0_0_v_17_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_17_r0s6 <= level95_sroa_0_0_v_17_r0s5;
+      level103_sroa_0_0_v_17_r0s6 <= level103_sroa_0_0_v_17_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_17_r0s7 <= level95_sroa_0_0_v_17_r0s6;
+      level103_sroa_0_0_v_17_r0s7 <= level103_sroa_0_0_v_17_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_17_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_17_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[287:272]
           : and_r0s7__18
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_17_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_17_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_17_r0s7[14:0]
-                        : add_i4654_17_r0s7[17:3]})
-                | {level95_sroa_0_0_v_17_r0s7[9], 15'h0}
+                        ? add_i4657_17_r0s7[14:0]
+                        : add_i4657_17_r0s7[17:3]})
+                | {level103_sroa_0_0_v_17_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__17 <= kept_sroa_0_0_r0[297:288] == 10'h0;
@@ -34319,7 +34388,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__18 <= xor_r0s1__18;
     if (_GEN_5)
       and_r0s3__104 <=
-        ~(or_cond7489_r0s2 ? _GEN_477 == 10'h0 : icmp_r0s2__17) & xor_r0s2__18;
+        ~(or_cond7387_r0s2 ? _GEN_477 == 10'h0 : icmp_r0s2__17) & xor_r0s2__18;
     if (_GEN_4)
       and_r0s4__19 <= and_r0s3__104;
     if (_GEN_3)
@@ -34329,9 +34398,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__19 <= and_r0s6__19;
     if (_GEN_6)
-      add_i4012_18_r0s2 <= _GEN_478;
+      add_i4027_18_r0s2 <= _GEN_478;
     if (_GEN_5) begin
-      add_i4012_18_r0s3 <= add_i4012_18_r0s2;
+      add_i4027_18_r0s3 <= add_i4027_18_r0s2;
       and_r0s3__105 <= _GEN_700 & _GEN_703;
       xor_r0s3__31 <= ~(_GEN_480[0]);
       and_r0s3__106 <= _GEN_700;
@@ -34344,136 +34413,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__109 <= _GEN_700 & ~_GEN_703;
     end
     if (_GEN_4)
-      cmp_i_i49_i_18_r0s4 <= _GEN_483[4:2] == 3'h5;
+      cmp_i_i_i_1_18_r0s4 <= _GEN_483[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_18_r0s2 <= $signed(_GEN_478) < -10'shC;
+      cmp_i5033_18_r0s2 <= $signed(_GEN_478) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_18_r0s3 <= cmp_i5029_18_r0s2;
+      cmp_i5033_18_r0s3 <= cmp_i5033_18_r0s2;
     if (_GEN_4) begin
-      shl_i5187_18_r0s4 <= _GEN_704[3:0];
-      cmp_i_i49_i_1_18_r0s4 <= _GEN_483[4:2] == 3'h6;
-      shl_i5187_18_r0s4__1 <= _GEN_704[6:4];
-      cmp_i_i49_i_2_18_r0s4 <= &(_GEN_483[4:2]);
-      cmp_i_i49_i_3_18_r0s4 <= _GEN_483[4:2] == 3'h0;
-      cmp_i_i49_i_4_18_r0s4 <= _GEN_483[4:2] == 3'h1;
-      cmp_i_i49_i_5_18_r0s4 <= _GEN_483[4:2] == 3'h2;
-      cmp_i_i49_i_6_18_r0s4 <= _GEN_483[4:2] == 3'h3;
+      shl_i5191_18_r0s4 <= _GEN_704[3:0];
+      cmp_i_i_i_1_1_18_r0s4 <= _GEN_483[4:2] == 3'h6;
+      shl_i5191_18_r0s4__1 <= _GEN_704[6:4];
+      cmp_i_i_i_1_2_18_r0s4 <= &(_GEN_483[4:2]);
+      cmp_i_i_i_1_3_18_r0s4 <= _GEN_483[4:2] == 3'h0;
+      cmp_i_i_i_1_4_18_r0s4 <= _GEN_483[4:2] == 3'h1;
+      cmp_i_i_i_1_5_18_r0s4 <= _GEN_483[4:2] == 3'h2;
+      cmp_i_i_i_1_6_18_r0s4 <= _GEN_483[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_18_r0s3 <= _GEN_480[0];
+      add_i6913_18_r0s3 <= _GEN_480[0];
     if (_GEN_4)
-      add_i6962_18_r0s4 <= add_i6962_18_r0s3;
+      add_i6913_18_r0s4 <= add_i6913_18_r0s3;
     if (_GEN_5)
-      add_i6962_18_r0s3__1 <= _GEN_480[1];
+      add_i6913_18_r0s3__1 <= _GEN_480[1];
     if (_GEN_4)
-      add_i6962_18_r0s4__1 <= add_i6962_18_r0s3__1;
+      add_i6913_18_r0s4__1 <= add_i6913_18_r0s3__1;
     if (_GEN_5)
-      add_i6962_18_r0s3__2 <= _GEN_480[2];
+      add_i6913_18_r0s3__2 <= _GEN_480[2];
     if (_GEN_4)
-      add_i6962_18_r0s4__2 <= add_i6962_18_r0s3__2;
+      add_i6913_18_r0s4__2 <= add_i6913_18_r0s3__2;
     if (_GEN_5)
-      add_i6962_18_r0s3__3 <= _GEN_480[3];
+      add_i6913_18_r0s3__3 <= _GEN_480[3];
     if (_GEN_4)
-      add_i6962_18_r0s4__3 <= add_i6962_18_r0s3__3;
+      add_i6913_18_r0s4__3 <= add_i6913_18_r0s3__3;
     if (_GEN_5)
-      add_i6962_18_r0s3__4 <= _GEN_480[4];
+      add_i6913_18_r0s3__4 <= _GEN_480[4];
     if (_GEN_4)
-      add_i6962_18_r0s4__4 <= add_i6962_18_r0s3__4;
+      add_i6913_18_r0s4__4 <= add_i6913_18_r0s3__4;
     if (_GEN_5)
-      add_i6962_18_r0s3__5 <= _GEN_480[5];
+      add_i6913_18_r0s3__5 <= _GEN_480[5];
     if (_GEN_4)
-      add_i6962_18_r0s4__5 <= add_i6962_18_r0s3__5;
+      add_i6913_18_r0s4__5 <= add_i6913_18_r0s3__5;
     if (_GEN_5)
-      add_i6962_18_r0s3__6 <= _GEN_480[6];
+      add_i6913_18_r0s3__6 <= _GEN_480[6];
     if (_GEN_4)
-      add_i6962_18_r0s4__6 <= add_i6962_18_r0s3__6;
+      add_i6913_18_r0s4__6 <= add_i6913_18_r0s3__6;
     if (_GEN_5)
-      add_i6962_18_r0s3__7 <= _GEN_480[7];
+      add_i6913_18_r0s3__7 <= _GEN_480[7];
     if (_GEN_4)
-      add_i6962_18_r0s4__7 <= add_i6962_18_r0s3__7;
+      add_i6913_18_r0s4__7 <= add_i6913_18_r0s3__7;
     if (_GEN_5)
-      add_i6962_18_r0s3__8 <= _GEN_480[8];
+      add_i6913_18_r0s3__8 <= _GEN_480[8];
     if (_GEN_4)
-      add_i6962_18_r0s4__8 <= add_i6962_18_r0s3__8;
+      add_i6913_18_r0s4__8 <= add_i6913_18_r0s3__8;
     if (_GEN_3)
-      mul_i7108_18_r0s5 <=
-        {cmp_i_i49_i_6_18_r0s4
-           ? shl_i5187_18_r0s4[0]
-           : cmp_i_i49_i_5_18_r0s4 & shl_i5187_18_r0s4__1[0],
-         cmp_i_i49_i_5_18_r0s4
-           ? shl_i5187_18_r0s4
-           : {1'h0, cmp_i_i49_i_4_18_r0s4 ? shl_i5187_18_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_18_r0s4
-           ? shl_i5187_18_r0s4
-           : {1'h0, cmp_i_i49_i_3_18_r0s4 ? shl_i5187_18_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_18_r0s4
-           ? shl_i5187_18_r0s4
-           : {1'h0, cmp_i_i49_i_2_18_r0s4 ? shl_i5187_18_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_18_r0s4
-           ? shl_i5187_18_r0s4
-           : {1'h0, cmp_i_i49_i_1_18_r0s4 ? shl_i5187_18_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_18_r0s4
-           ? shl_i5187_18_r0s4
-           : {1'h0, cmp_i_i49_i_18_r0s4 ? shl_i5187_18_r0s4__1 : 3'h0},
-         cmp_i_i49_i_18_r0s4 ? shl_i5187_18_r0s4 : 4'h0}
+      mul_i7006_18_r0s5 <=
+        {cmp_i_i_i_1_6_18_r0s4
+           ? shl_i5191_18_r0s4[0]
+           : cmp_i_i_i_1_5_18_r0s4 & shl_i5191_18_r0s4__1[0],
+         cmp_i_i_i_1_5_18_r0s4
+           ? shl_i5191_18_r0s4
+           : {1'h0, cmp_i_i_i_1_4_18_r0s4 ? shl_i5191_18_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_18_r0s4
+           ? shl_i5191_18_r0s4
+           : {1'h0, cmp_i_i_i_1_3_18_r0s4 ? shl_i5191_18_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_18_r0s4
+           ? shl_i5191_18_r0s4
+           : {1'h0, cmp_i_i_i_1_2_18_r0s4 ? shl_i5191_18_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_18_r0s4
+           ? shl_i5191_18_r0s4
+           : {1'h0, cmp_i_i_i_1_1_18_r0s4 ? shl_i5191_18_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_18_r0s4
+           ? shl_i5191_18_r0s4
+           : {1'h0, cmp_i_i_i_1_18_r0s4 ? shl_i5191_18_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_18_r0s4 ? shl_i5191_18_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_18_r0s4__8,
-           add_i6962_18_r0s4__7,
-           add_i6962_18_r0s4__6,
-           add_i6962_18_r0s4__5,
-           add_i6962_18_r0s4__4,
-           add_i6962_18_r0s4__3,
-           add_i6962_18_r0s4__2,
-           add_i6962_18_r0s4__1,
-           add_i6962_18_r0s4};
+           add_i6913_18_r0s4__8,
+           add_i6913_18_r0s4__7,
+           add_i6913_18_r0s4__6,
+           add_i6913_18_r0s4__5,
+           add_i6913_18_r0s4__4,
+           add_i6913_18_r0s4__3,
+           add_i6913_18_r0s4__2,
+           add_i6913_18_r0s4__1,
+           add_i6913_18_r0s4};
     if (_GEN_2)
-      mul_i7108_18_r0s6 <= mul_i7108_18_r0s5;
+      mul_i7006_18_r0s6 <= mul_i7006_18_r0s5;
     if (_GEN_4)
-      cmp_i5718_18_r0s4 <= $signed(_GEN_482) < 10'sh1;
+      cmp_i5673_18_r0s4 <= $signed(_GEN_482) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_18_r0s5 <= cmp_i5718_18_r0s4;
+      cmp_i5673_18_r0s5 <= cmp_i5673_18_r0s4;
     if (_GEN_2)
-      cmp_i5718_18_r0s6 <= cmp_i5718_18_r0s5;
+      cmp_i5673_18_r0s6 <= cmp_i5673_18_r0s5;
     if (_GEN_4)
-      v622_r0s4 <= $signed(_GEN_482) > 10'sh0 ? _GEN_482 : 10'h0;
+      v678_r0s4 <= $signed(_GEN_482) > 10'sh0 ? _GEN_482 : 10'h0;
     if (_GEN_3)
-      v622_r0s5 <= v622_r0s4;
+      v678_r0s5 <= v678_r0s4;
     if (_GEN_2)
-      v622_r0s6 <= v622_r0s5;
+      v678_r0s6 <= v678_r0s5;
     if (_GEN_1)
-      add_i4654_18_r0s7 <=
+      add_i4657_18_r0s7 <=
         {1'h0,
-         v622_r0s6,
+         v678_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_68[1] & (_GEN_69 | _GEN_68[2])
            : _GEN_68[4] & (_GEN_69 | (|{_GEN_68[5], _GEN_68[3:1]}))}
         + {10'h0,
-           mul_i7108_18_r0s6[24],
+           mul_i7006_18_r0s6[24],
            _GEN_68[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_68[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_18_r0s3 <= _GEN_479;
+      level103_sroa_0_0_v_18_r0s3 <= _GEN_479;
     if (_GEN_4)
-      level95_sroa_0_0_v_18_r0s4 <= level95_sroa_0_0_v_18_r0s3;
+      level103_sroa_0_0_v_18_r0s4 <= level103_sroa_0_0_v_18_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_18_r0s5 <= level95_sroa_0_0_v_18_r0s4;
+      level103_sroa_0_0_v_18_r0s5 <= level103_sroa_0_0_v_18_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_18_r0s6 <= level95_sroa_0_0_v_18_r0s5;
+      level103_sroa_0_0_v_18_r0s6 <= level103_sroa_0_0_v_18_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_18_r0s7 <= level95_sroa_0_0_v_18_r0s6;
+      level103_sroa_0_0_v_18_r0s7 <= level103_sroa_0_0_v_18_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_18_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_18_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[303:288]
           : and_r0s7__19
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_18_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_18_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_18_r0s7[14:0]
-                        : add_i4654_18_r0s7[17:3]})
-                | {level95_sroa_0_0_v_18_r0s7[9], 15'h0}
+                        ? add_i4657_18_r0s7[14:0]
+                        : add_i4657_18_r0s7[17:3]})
+                | {level103_sroa_0_0_v_18_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__18 <= kept_sroa_0_0_r0[313:304] == 10'h0;
@@ -34483,7 +34552,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__19 <= xor_r0s1__19;
     if (_GEN_5)
       and_r0s3__110 <=
-        ~(or_cond7489_r0s2 ? _GEN_484 == 10'h0 : icmp_r0s2__18) & xor_r0s2__19;
+        ~(or_cond7387_r0s2 ? _GEN_484 == 10'h0 : icmp_r0s2__18) & xor_r0s2__19;
     if (_GEN_4)
       and_r0s4__20 <= and_r0s3__110;
     if (_GEN_3)
@@ -34493,9 +34562,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__20 <= and_r0s6__20;
     if (_GEN_6)
-      add_i4012_19_r0s2 <= _GEN_485;
+      add_i4027_19_r0s2 <= _GEN_485;
     if (_GEN_5) begin
-      add_i4012_19_r0s3 <= add_i4012_19_r0s2;
+      add_i4027_19_r0s3 <= add_i4027_19_r0s2;
       and_r0s3__111 <= _GEN_707 & _GEN_710;
       xor_r0s3__32 <= ~(_GEN_487[0]);
       and_r0s3__112 <= _GEN_707;
@@ -34508,136 +34577,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__115 <= _GEN_707 & ~_GEN_710;
     end
     if (_GEN_4)
-      cmp_i_i49_i_19_r0s4 <= _GEN_490[4:2] == 3'h5;
+      cmp_i_i_i_1_19_r0s4 <= _GEN_490[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_19_r0s2 <= $signed(_GEN_485) < -10'shC;
+      cmp_i5033_19_r0s2 <= $signed(_GEN_485) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_19_r0s3 <= cmp_i5029_19_r0s2;
+      cmp_i5033_19_r0s3 <= cmp_i5033_19_r0s2;
     if (_GEN_4) begin
-      shl_i5187_19_r0s4 <= _GEN_711[3:0];
-      cmp_i_i49_i_1_19_r0s4 <= _GEN_490[4:2] == 3'h6;
-      shl_i5187_19_r0s4__1 <= _GEN_711[6:4];
-      cmp_i_i49_i_2_19_r0s4 <= &(_GEN_490[4:2]);
-      cmp_i_i49_i_3_19_r0s4 <= _GEN_490[4:2] == 3'h0;
-      cmp_i_i49_i_4_19_r0s4 <= _GEN_490[4:2] == 3'h1;
-      cmp_i_i49_i_5_19_r0s4 <= _GEN_490[4:2] == 3'h2;
-      cmp_i_i49_i_6_19_r0s4 <= _GEN_490[4:2] == 3'h3;
+      shl_i5191_19_r0s4 <= _GEN_711[3:0];
+      cmp_i_i_i_1_1_19_r0s4 <= _GEN_490[4:2] == 3'h6;
+      shl_i5191_19_r0s4__1 <= _GEN_711[6:4];
+      cmp_i_i_i_1_2_19_r0s4 <= &(_GEN_490[4:2]);
+      cmp_i_i_i_1_3_19_r0s4 <= _GEN_490[4:2] == 3'h0;
+      cmp_i_i_i_1_4_19_r0s4 <= _GEN_490[4:2] == 3'h1;
+      cmp_i_i_i_1_5_19_r0s4 <= _GEN_490[4:2] == 3'h2;
+      cmp_i_i_i_1_6_19_r0s4 <= _GEN_490[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_19_r0s3 <= _GEN_487[0];
+      add_i6913_19_r0s3 <= _GEN_487[0];
     if (_GEN_4)
-      add_i6962_19_r0s4 <= add_i6962_19_r0s3;
+      add_i6913_19_r0s4 <= add_i6913_19_r0s3;
     if (_GEN_5)
-      add_i6962_19_r0s3__1 <= _GEN_487[1];
+      add_i6913_19_r0s3__1 <= _GEN_487[1];
     if (_GEN_4)
-      add_i6962_19_r0s4__1 <= add_i6962_19_r0s3__1;
+      add_i6913_19_r0s4__1 <= add_i6913_19_r0s3__1;
     if (_GEN_5)
-      add_i6962_19_r0s3__2 <= _GEN_487[2];
+      add_i6913_19_r0s3__2 <= _GEN_487[2];
     if (_GEN_4)
-      add_i6962_19_r0s4__2 <= add_i6962_19_r0s3__2;
+      add_i6913_19_r0s4__2 <= add_i6913_19_r0s3__2;
     if (_GEN_5)
-      add_i6962_19_r0s3__3 <= _GEN_487[3];
+      add_i6913_19_r0s3__3 <= _GEN_487[3];
     if (_GEN_4)
-      add_i6962_19_r0s4__3 <= add_i6962_19_r0s3__3;
+      add_i6913_19_r0s4__3 <= add_i6913_19_r0s3__3;
     if (_GEN_5)
-      add_i6962_19_r0s3__4 <= _GEN_487[4];
+      add_i6913_19_r0s3__4 <= _GEN_487[4];
     if (_GEN_4)
-      add_i6962_19_r0s4__4 <= add_i6962_19_r0s3__4;
+      add_i6913_19_r0s4__4 <= add_i6913_19_r0s3__4;
     if (_GEN_5)
-      add_i6962_19_r0s3__5 <= _GEN_487[5];
+      add_i6913_19_r0s3__5 <= _GEN_487[5];
     if (_GEN_4)
-      add_i6962_19_r0s4__5 <= add_i6962_19_r0s3__5;
+      add_i6913_19_r0s4__5 <= add_i6913_19_r0s3__5;
     if (_GEN_5)
-      add_i6962_19_r0s3__6 <= _GEN_487[6];
+      add_i6913_19_r0s3__6 <= _GEN_487[6];
     if (_GEN_4)
-      add_i6962_19_r0s4__6 <= add_i6962_19_r0s3__6;
+      add_i6913_19_r0s4__6 <= add_i6913_19_r0s3__6;
     if (_GEN_5)
-      add_i6962_19_r0s3__7 <= _GEN_487[7];
+      add_i6913_19_r0s3__7 <= _GEN_487[7];
     if (_GEN_4)
-      add_i6962_19_r0s4__7 <= add_i6962_19_r0s3__7;
+      add_i6913_19_r0s4__7 <= add_i6913_19_r0s3__7;
     if (_GEN_5)
-      add_i6962_19_r0s3__8 <= _GEN_487[8];
+      add_i6913_19_r0s3__8 <= _GEN_487[8];
     if (_GEN_4)
-      add_i6962_19_r0s4__8 <= add_i6962_19_r0s3__8;
+      add_i6913_19_r0s4__8 <= add_i6913_19_r0s3__8;
     if (_GEN_3)
-      mul_i7108_19_r0s5 <=
-        {cmp_i_i49_i_6_19_r0s4
-           ? shl_i5187_19_r0s4[0]
-           : cmp_i_i49_i_5_19_r0s4 & shl_i5187_19_r0s4__1[0],
-         cmp_i_i49_i_5_19_r0s4
-           ? shl_i5187_19_r0s4
-           : {1'h0, cmp_i_i49_i_4_19_r0s4 ? shl_i5187_19_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_19_r0s4
-           ? shl_i5187_19_r0s4
-           : {1'h0, cmp_i_i49_i_3_19_r0s4 ? shl_i5187_19_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_19_r0s4
-           ? shl_i5187_19_r0s4
-           : {1'h0, cmp_i_i49_i_2_19_r0s4 ? shl_i5187_19_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_19_r0s4
-           ? shl_i5187_19_r0s4
-           : {1'h0, cmp_i_i49_i_1_19_r0s4 ? shl_i5187_19_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_19_r0s4
-           ? shl_i5187_19_r0s4
-           : {1'h0, cmp_i_i49_i_19_r0s4 ? shl_i5187_19_r0s4__1 : 3'h0},
-         cmp_i_i49_i_19_r0s4 ? shl_i5187_19_r0s4 : 4'h0}
+      mul_i7006_19_r0s5 <=
+        {cmp_i_i_i_1_6_19_r0s4
+           ? shl_i5191_19_r0s4[0]
+           : cmp_i_i_i_1_5_19_r0s4 & shl_i5191_19_r0s4__1[0],
+         cmp_i_i_i_1_5_19_r0s4
+           ? shl_i5191_19_r0s4
+           : {1'h0, cmp_i_i_i_1_4_19_r0s4 ? shl_i5191_19_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_19_r0s4
+           ? shl_i5191_19_r0s4
+           : {1'h0, cmp_i_i_i_1_3_19_r0s4 ? shl_i5191_19_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_19_r0s4
+           ? shl_i5191_19_r0s4
+           : {1'h0, cmp_i_i_i_1_2_19_r0s4 ? shl_i5191_19_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_19_r0s4
+           ? shl_i5191_19_r0s4
+           : {1'h0, cmp_i_i_i_1_1_19_r0s4 ? shl_i5191_19_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_19_r0s4
+           ? shl_i5191_19_r0s4
+           : {1'h0, cmp_i_i_i_1_19_r0s4 ? shl_i5191_19_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_19_r0s4 ? shl_i5191_19_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_19_r0s4__8,
-           add_i6962_19_r0s4__7,
-           add_i6962_19_r0s4__6,
-           add_i6962_19_r0s4__5,
-           add_i6962_19_r0s4__4,
-           add_i6962_19_r0s4__3,
-           add_i6962_19_r0s4__2,
-           add_i6962_19_r0s4__1,
-           add_i6962_19_r0s4};
+           add_i6913_19_r0s4__8,
+           add_i6913_19_r0s4__7,
+           add_i6913_19_r0s4__6,
+           add_i6913_19_r0s4__5,
+           add_i6913_19_r0s4__4,
+           add_i6913_19_r0s4__3,
+           add_i6913_19_r0s4__2,
+           add_i6913_19_r0s4__1,
+           add_i6913_19_r0s4};
     if (_GEN_2)
-      mul_i7108_19_r0s6 <= mul_i7108_19_r0s5;
+      mul_i7006_19_r0s6 <= mul_i7006_19_r0s5;
     if (_GEN_4)
-      cmp_i5718_19_r0s4 <= $signed(_GEN_489) < 10'sh1;
+      cmp_i5673_19_r0s4 <= $signed(_GEN_489) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_19_r0s5 <= cmp_i5718_19_r0s4;
+      cmp_i5673_19_r0s5 <= cmp_i5673_19_r0s4;
     if (_GEN_2)
-      cmp_i5718_19_r0s6 <= cmp_i5718_19_r0s5;
+      cmp_i5673_19_r0s6 <= cmp_i5673_19_r0s5;
     if (_GEN_4)
-      v646_r0s4 <= $signed(_GEN_489) > 10'sh0 ? _GEN_489 : 10'h0;
+      v705_r0s4 <= $signed(_GEN_489) > 10'sh0 ? _GEN_489 : 10'h0;
     if (_GEN_3)
-      v646_r0s5 <= v646_r0s4;
+      v705_r0s5 <= v705_r0s4;
     if (_GEN_2)
-      v646_r0s6 <= v646_r0s5;
+      v705_r0s6 <= v705_r0s5;
     if (_GEN_1)
-      add_i4654_19_r0s7 <=
+      add_i4657_19_r0s7 <=
         {1'h0,
-         v646_r0s6,
+         v705_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_71[1] & (_GEN_72 | _GEN_71[2])
            : _GEN_71[4] & (_GEN_72 | (|{_GEN_71[5], _GEN_71[3:1]}))}
         + {10'h0,
-           mul_i7108_19_r0s6[24],
+           mul_i7006_19_r0s6[24],
            _GEN_71[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_71[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_19_r0s3 <= _GEN_486;
+      level103_sroa_0_0_v_19_r0s3 <= _GEN_486;
     if (_GEN_4)
-      level95_sroa_0_0_v_19_r0s4 <= level95_sroa_0_0_v_19_r0s3;
+      level103_sroa_0_0_v_19_r0s4 <= level103_sroa_0_0_v_19_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_19_r0s5 <= level95_sroa_0_0_v_19_r0s4;
+      level103_sroa_0_0_v_19_r0s5 <= level103_sroa_0_0_v_19_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_19_r0s6 <= level95_sroa_0_0_v_19_r0s5;
+      level103_sroa_0_0_v_19_r0s6 <= level103_sroa_0_0_v_19_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_19_r0s7 <= level95_sroa_0_0_v_19_r0s6;
+      level103_sroa_0_0_v_19_r0s7 <= level103_sroa_0_0_v_19_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_19_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_19_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[319:304]
           : and_r0s7__20
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_19_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_19_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_19_r0s7[14:0]
-                        : add_i4654_19_r0s7[17:3]})
-                | {level95_sroa_0_0_v_19_r0s7[9], 15'h0}
+                        ? add_i4657_19_r0s7[14:0]
+                        : add_i4657_19_r0s7[17:3]})
+                | {level103_sroa_0_0_v_19_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__19 <= kept_sroa_0_0_r0[329:320] == 10'h0;
@@ -34647,7 +34716,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__20 <= xor_r0s1__20;
     if (_GEN_5)
       and_r0s3__116 <=
-        ~(or_cond7489_r0s2 ? _GEN_491 == 10'h0 : icmp_r0s2__19) & xor_r0s2__20;
+        ~(or_cond7387_r0s2 ? _GEN_491 == 10'h0 : icmp_r0s2__19) & xor_r0s2__20;
     if (_GEN_4)
       and_r0s4__21 <= and_r0s3__116;
     if (_GEN_3)
@@ -34657,9 +34726,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__21 <= and_r0s6__21;
     if (_GEN_6)
-      add_i4012_20_r0s2 <= _GEN_492;
+      add_i4027_20_r0s2 <= _GEN_492;
     if (_GEN_5) begin
-      add_i4012_20_r0s3 <= add_i4012_20_r0s2;
+      add_i4027_20_r0s3 <= add_i4027_20_r0s2;
       and_r0s3__117 <= _GEN_714 & _GEN_717;
       xor_r0s3__33 <= ~(_GEN_494[0]);
       and_r0s3__118 <= _GEN_714;
@@ -34672,136 +34741,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__121 <= _GEN_714 & ~_GEN_717;
     end
     if (_GEN_4)
-      cmp_i_i49_i_20_r0s4 <= _GEN_497[4:2] == 3'h5;
+      cmp_i_i_i_1_20_r0s4 <= _GEN_497[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_20_r0s2 <= $signed(_GEN_492) < -10'shC;
+      cmp_i5033_20_r0s2 <= $signed(_GEN_492) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_20_r0s3 <= cmp_i5029_20_r0s2;
+      cmp_i5033_20_r0s3 <= cmp_i5033_20_r0s2;
     if (_GEN_4) begin
-      shl_i5187_20_r0s4 <= _GEN_718[3:0];
-      cmp_i_i49_i_1_20_r0s4 <= _GEN_497[4:2] == 3'h6;
-      shl_i5187_20_r0s4__1 <= _GEN_718[6:4];
-      cmp_i_i49_i_2_20_r0s4 <= &(_GEN_497[4:2]);
-      cmp_i_i49_i_3_20_r0s4 <= _GEN_497[4:2] == 3'h0;
-      cmp_i_i49_i_4_20_r0s4 <= _GEN_497[4:2] == 3'h1;
-      cmp_i_i49_i_5_20_r0s4 <= _GEN_497[4:2] == 3'h2;
-      cmp_i_i49_i_6_20_r0s4 <= _GEN_497[4:2] == 3'h3;
+      shl_i5191_20_r0s4 <= _GEN_718[3:0];
+      cmp_i_i_i_1_1_20_r0s4 <= _GEN_497[4:2] == 3'h6;
+      shl_i5191_20_r0s4__1 <= _GEN_718[6:4];
+      cmp_i_i_i_1_2_20_r0s4 <= &(_GEN_497[4:2]);
+      cmp_i_i_i_1_3_20_r0s4 <= _GEN_497[4:2] == 3'h0;
+      cmp_i_i_i_1_4_20_r0s4 <= _GEN_497[4:2] == 3'h1;
+      cmp_i_i_i_1_5_20_r0s4 <= _GEN_497[4:2] == 3'h2;
+      cmp_i_i_i_1_6_20_r0s4 <= _GEN_497[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_20_r0s3 <= _GEN_494[0];
+      add_i6913_20_r0s3 <= _GEN_494[0];
     if (_GEN_4)
-      add_i6962_20_r0s4 <= add_i6962_20_r0s3;
+      add_i6913_20_r0s4 <= add_i6913_20_r0s3;
     if (_GEN_5)
-      add_i6962_20_r0s3__1 <= _GEN_494[1];
+      add_i6913_20_r0s3__1 <= _GEN_494[1];
     if (_GEN_4)
-      add_i6962_20_r0s4__1 <= add_i6962_20_r0s3__1;
+      add_i6913_20_r0s4__1 <= add_i6913_20_r0s3__1;
     if (_GEN_5)
-      add_i6962_20_r0s3__2 <= _GEN_494[2];
+      add_i6913_20_r0s3__2 <= _GEN_494[2];
     if (_GEN_4)
-      add_i6962_20_r0s4__2 <= add_i6962_20_r0s3__2;
+      add_i6913_20_r0s4__2 <= add_i6913_20_r0s3__2;
     if (_GEN_5)
-      add_i6962_20_r0s3__3 <= _GEN_494[3];
+      add_i6913_20_r0s3__3 <= _GEN_494[3];
     if (_GEN_4)
-      add_i6962_20_r0s4__3 <= add_i6962_20_r0s3__3;
+      add_i6913_20_r0s4__3 <= add_i6913_20_r0s3__3;
     if (_GEN_5)
-      add_i6962_20_r0s3__4 <= _GEN_494[4];
+      add_i6913_20_r0s3__4 <= _GEN_494[4];
     if (_GEN_4)
-      add_i6962_20_r0s4__4 <= add_i6962_20_r0s3__4;
+      add_i6913_20_r0s4__4 <= add_i6913_20_r0s3__4;
     if (_GEN_5)
-      add_i6962_20_r0s3__5 <= _GEN_494[5];
+      add_i6913_20_r0s3__5 <= _GEN_494[5];
     if (_GEN_4)
-      add_i6962_20_r0s4__5 <= add_i6962_20_r0s3__5;
+      add_i6913_20_r0s4__5 <= add_i6913_20_r0s3__5;
     if (_GEN_5)
-      add_i6962_20_r0s3__6 <= _GEN_494[6];
+      add_i6913_20_r0s3__6 <= _GEN_494[6];
     if (_GEN_4)
-      add_i6962_20_r0s4__6 <= add_i6962_20_r0s3__6;
+      add_i6913_20_r0s4__6 <= add_i6913_20_r0s3__6;
     if (_GEN_5)
-      add_i6962_20_r0s3__7 <= _GEN_494[7];
+      add_i6913_20_r0s3__7 <= _GEN_494[7];
     if (_GEN_4)
-      add_i6962_20_r0s4__7 <= add_i6962_20_r0s3__7;
+      add_i6913_20_r0s4__7 <= add_i6913_20_r0s3__7;
     if (_GEN_5)
-      add_i6962_20_r0s3__8 <= _GEN_494[8];
+      add_i6913_20_r0s3__8 <= _GEN_494[8];
     if (_GEN_4)
-      add_i6962_20_r0s4__8 <= add_i6962_20_r0s3__8;
+      add_i6913_20_r0s4__8 <= add_i6913_20_r0s3__8;
     if (_GEN_3)
-      mul_i7108_20_r0s5 <=
-        {cmp_i_i49_i_6_20_r0s4
-           ? shl_i5187_20_r0s4[0]
-           : cmp_i_i49_i_5_20_r0s4 & shl_i5187_20_r0s4__1[0],
-         cmp_i_i49_i_5_20_r0s4
-           ? shl_i5187_20_r0s4
-           : {1'h0, cmp_i_i49_i_4_20_r0s4 ? shl_i5187_20_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_20_r0s4
-           ? shl_i5187_20_r0s4
-           : {1'h0, cmp_i_i49_i_3_20_r0s4 ? shl_i5187_20_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_20_r0s4
-           ? shl_i5187_20_r0s4
-           : {1'h0, cmp_i_i49_i_2_20_r0s4 ? shl_i5187_20_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_20_r0s4
-           ? shl_i5187_20_r0s4
-           : {1'h0, cmp_i_i49_i_1_20_r0s4 ? shl_i5187_20_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_20_r0s4
-           ? shl_i5187_20_r0s4
-           : {1'h0, cmp_i_i49_i_20_r0s4 ? shl_i5187_20_r0s4__1 : 3'h0},
-         cmp_i_i49_i_20_r0s4 ? shl_i5187_20_r0s4 : 4'h0}
+      mul_i7006_20_r0s5 <=
+        {cmp_i_i_i_1_6_20_r0s4
+           ? shl_i5191_20_r0s4[0]
+           : cmp_i_i_i_1_5_20_r0s4 & shl_i5191_20_r0s4__1[0],
+         cmp_i_i_i_1_5_20_r0s4
+           ? shl_i5191_20_r0s4
+           : {1'h0, cmp_i_i_i_1_4_20_r0s4 ? shl_i5191_20_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_20_r0s4
+           ? shl_i5191_20_r0s4
+           : {1'h0, cmp_i_i_i_1_3_20_r0s4 ? shl_i5191_20_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_20_r0s4
+           ? shl_i5191_20_r0s4
+           : {1'h0, cmp_i_i_i_1_2_20_r0s4 ? shl_i5191_20_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_20_r0s4
+           ? shl_i5191_20_r0s4
+           : {1'h0, cmp_i_i_i_1_1_20_r0s4 ? shl_i5191_20_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_20_r0s4
+           ? shl_i5191_20_r0s4
+           : {1'h0, cmp_i_i_i_1_20_r0s4 ? shl_i5191_20_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_20_r0s4 ? shl_i5191_20_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_20_r0s4__8,
-           add_i6962_20_r0s4__7,
-           add_i6962_20_r0s4__6,
-           add_i6962_20_r0s4__5,
-           add_i6962_20_r0s4__4,
-           add_i6962_20_r0s4__3,
-           add_i6962_20_r0s4__2,
-           add_i6962_20_r0s4__1,
-           add_i6962_20_r0s4};
+           add_i6913_20_r0s4__8,
+           add_i6913_20_r0s4__7,
+           add_i6913_20_r0s4__6,
+           add_i6913_20_r0s4__5,
+           add_i6913_20_r0s4__4,
+           add_i6913_20_r0s4__3,
+           add_i6913_20_r0s4__2,
+           add_i6913_20_r0s4__1,
+           add_i6913_20_r0s4};
     if (_GEN_2)
-      mul_i7108_20_r0s6 <= mul_i7108_20_r0s5;
+      mul_i7006_20_r0s6 <= mul_i7006_20_r0s5;
     if (_GEN_4)
-      cmp_i5718_20_r0s4 <= $signed(_GEN_496) < 10'sh1;
+      cmp_i5673_20_r0s4 <= $signed(_GEN_496) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_20_r0s5 <= cmp_i5718_20_r0s4;
+      cmp_i5673_20_r0s5 <= cmp_i5673_20_r0s4;
     if (_GEN_2)
-      cmp_i5718_20_r0s6 <= cmp_i5718_20_r0s5;
+      cmp_i5673_20_r0s6 <= cmp_i5673_20_r0s5;
     if (_GEN_4)
-      v670_r0s4 <= $signed(_GEN_496) > 10'sh0 ? _GEN_496 : 10'h0;
+      v732_r0s4 <= $signed(_GEN_496) > 10'sh0 ? _GEN_496 : 10'h0;
     if (_GEN_3)
-      v670_r0s5 <= v670_r0s4;
+      v732_r0s5 <= v732_r0s4;
     if (_GEN_2)
-      v670_r0s6 <= v670_r0s5;
+      v732_r0s6 <= v732_r0s5;
     if (_GEN_1)
-      add_i4654_20_r0s7 <=
+      add_i4657_20_r0s7 <=
         {1'h0,
-         v670_r0s6,
+         v732_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_74[1] & (_GEN_75 | _GEN_74[2])
            : _GEN_74[4] & (_GEN_75 | (|{_GEN_74[5], _GEN_74[3:1]}))}
         + {10'h0,
-           mul_i7108_20_r0s6[24],
+           mul_i7006_20_r0s6[24],
            _GEN_74[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_74[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_20_r0s3 <= _GEN_493;
+      level103_sroa_0_0_v_20_r0s3 <= _GEN_493;
     if (_GEN_4)
-      level95_sroa_0_0_v_20_r0s4 <= level95_sroa_0_0_v_20_r0s3;
+      level103_sroa_0_0_v_20_r0s4 <= level103_sroa_0_0_v_20_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_20_r0s5 <= level95_sroa_0_0_v_20_r0s4;
+      level103_sroa_0_0_v_20_r0s5 <= level103_sroa_0_0_v_20_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_20_r0s6 <= level95_sroa_0_0_v_20_r0s5;
+      level103_sroa_0_0_v_20_r0s6 <= level103_sroa_0_0_v_20_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_20_r0s7 <= level95_sroa_0_0_v_20_r0s6;
+      level103_sroa_0_0_v_20_r0s7 <= level103_sroa_0_0_v_20_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_20_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_20_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[335:320]
           : and_r0s7__21
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_20_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_20_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_20_r0s7[14:0]
-                        : add_i4654_20_r0s7[17:3]})
-                | {level95_sroa_0_0_v_20_r0s7[9], 15'h0}
+                        ? add_i4657_20_r0s7[14:0]
+                        : add_i4657_20_r0s7[17:3]})
+                | {level103_sroa_0_0_v_20_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__20 <= kept_sroa_0_0_r0[345:336] == 10'h0;
@@ -34811,7 +34880,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__21 <= xor_r0s1__21;
     if (_GEN_5)
       and_r0s3__122 <=
-        ~(or_cond7489_r0s2 ? _GEN_498 == 10'h0 : icmp_r0s2__20) & xor_r0s2__21;
+        ~(or_cond7387_r0s2 ? _GEN_498 == 10'h0 : icmp_r0s2__20) & xor_r0s2__21;
     if (_GEN_4)
       and_r0s4__22 <= and_r0s3__122;
     if (_GEN_3)
@@ -34821,9 +34890,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__22 <= and_r0s6__22;
     if (_GEN_6)
-      add_i4012_21_r0s2 <= _GEN_499;
+      add_i4027_21_r0s2 <= _GEN_499;
     if (_GEN_5) begin
-      add_i4012_21_r0s3 <= add_i4012_21_r0s2;
+      add_i4027_21_r0s3 <= add_i4027_21_r0s2;
       and_r0s3__123 <= _GEN_721 & _GEN_724;
       xor_r0s3__34 <= ~(_GEN_501[0]);
       and_r0s3__124 <= _GEN_721;
@@ -34836,136 +34905,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__127 <= _GEN_721 & ~_GEN_724;
     end
     if (_GEN_4)
-      cmp_i_i49_i_21_r0s4 <= _GEN_504[4:2] == 3'h5;
+      cmp_i_i_i_1_21_r0s4 <= _GEN_504[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_21_r0s2 <= $signed(_GEN_499) < -10'shC;
+      cmp_i5033_21_r0s2 <= $signed(_GEN_499) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_21_r0s3 <= cmp_i5029_21_r0s2;
+      cmp_i5033_21_r0s3 <= cmp_i5033_21_r0s2;
     if (_GEN_4) begin
-      shl_i5187_21_r0s4 <= _GEN_725[3:0];
-      cmp_i_i49_i_1_21_r0s4 <= _GEN_504[4:2] == 3'h6;
-      shl_i5187_21_r0s4__1 <= _GEN_725[6:4];
-      cmp_i_i49_i_2_21_r0s4 <= &(_GEN_504[4:2]);
-      cmp_i_i49_i_3_21_r0s4 <= _GEN_504[4:2] == 3'h0;
-      cmp_i_i49_i_4_21_r0s4 <= _GEN_504[4:2] == 3'h1;
-      cmp_i_i49_i_5_21_r0s4 <= _GEN_504[4:2] == 3'h2;
-      cmp_i_i49_i_6_21_r0s4 <= _GEN_504[4:2] == 3'h3;
+      shl_i5191_21_r0s4 <= _GEN_725[3:0];
+      cmp_i_i_i_1_1_21_r0s4 <= _GEN_504[4:2] == 3'h6;
+      shl_i5191_21_r0s4__1 <= _GEN_725[6:4];
+      cmp_i_i_i_1_2_21_r0s4 <= &(_GEN_504[4:2]);
+      cmp_i_i_i_1_3_21_r0s4 <= _GEN_504[4:2] == 3'h0;
+      cmp_i_i_i_1_4_21_r0s4 <= _GEN_504[4:2] == 3'h1;
+      cmp_i_i_i_1_5_21_r0s4 <= _GEN_504[4:2] == 3'h2;
+      cmp_i_i_i_1_6_21_r0s4 <= _GEN_504[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_21_r0s3 <= _GEN_501[0];
+      add_i6913_21_r0s3 <= _GEN_501[0];
     if (_GEN_4)
-      add_i6962_21_r0s4 <= add_i6962_21_r0s3;
+      add_i6913_21_r0s4 <= add_i6913_21_r0s3;
     if (_GEN_5)
-      add_i6962_21_r0s3__1 <= _GEN_501[1];
+      add_i6913_21_r0s3__1 <= _GEN_501[1];
     if (_GEN_4)
-      add_i6962_21_r0s4__1 <= add_i6962_21_r0s3__1;
+      add_i6913_21_r0s4__1 <= add_i6913_21_r0s3__1;
     if (_GEN_5)
-      add_i6962_21_r0s3__2 <= _GEN_501[2];
+      add_i6913_21_r0s3__2 <= _GEN_501[2];
     if (_GEN_4)
-      add_i6962_21_r0s4__2 <= add_i6962_21_r0s3__2;
+      add_i6913_21_r0s4__2 <= add_i6913_21_r0s3__2;
     if (_GEN_5)
-      add_i6962_21_r0s3__3 <= _GEN_501[3];
+      add_i6913_21_r0s3__3 <= _GEN_501[3];
     if (_GEN_4)
-      add_i6962_21_r0s4__3 <= add_i6962_21_r0s3__3;
+      add_i6913_21_r0s4__3 <= add_i6913_21_r0s3__3;
     if (_GEN_5)
-      add_i6962_21_r0s3__4 <= _GEN_501[4];
+      add_i6913_21_r0s3__4 <= _GEN_501[4];
     if (_GEN_4)
-      add_i6962_21_r0s4__4 <= add_i6962_21_r0s3__4;
+      add_i6913_21_r0s4__4 <= add_i6913_21_r0s3__4;
     if (_GEN_5)
-      add_i6962_21_r0s3__5 <= _GEN_501[5];
+      add_i6913_21_r0s3__5 <= _GEN_501[5];
     if (_GEN_4)
-      add_i6962_21_r0s4__5 <= add_i6962_21_r0s3__5;
+      add_i6913_21_r0s4__5 <= add_i6913_21_r0s3__5;
     if (_GEN_5)
-      add_i6962_21_r0s3__6 <= _GEN_501[6];
+      add_i6913_21_r0s3__6 <= _GEN_501[6];
     if (_GEN_4)
-      add_i6962_21_r0s4__6 <= add_i6962_21_r0s3__6;
+      add_i6913_21_r0s4__6 <= add_i6913_21_r0s3__6;
     if (_GEN_5)
-      add_i6962_21_r0s3__7 <= _GEN_501[7];
+      add_i6913_21_r0s3__7 <= _GEN_501[7];
     if (_GEN_4)
-      add_i6962_21_r0s4__7 <= add_i6962_21_r0s3__7;
+      add_i6913_21_r0s4__7 <= add_i6913_21_r0s3__7;
     if (_GEN_5)
-      add_i6962_21_r0s3__8 <= _GEN_501[8];
+      add_i6913_21_r0s3__8 <= _GEN_501[8];
     if (_GEN_4)
-      add_i6962_21_r0s4__8 <= add_i6962_21_r0s3__8;
+      add_i6913_21_r0s4__8 <= add_i6913_21_r0s3__8;
     if (_GEN_3)
-      mul_i7108_21_r0s5 <=
-        {cmp_i_i49_i_6_21_r0s4
-           ? shl_i5187_21_r0s4[0]
-           : cmp_i_i49_i_5_21_r0s4 & shl_i5187_21_r0s4__1[0],
-         cmp_i_i49_i_5_21_r0s4
-           ? shl_i5187_21_r0s4
-           : {1'h0, cmp_i_i49_i_4_21_r0s4 ? shl_i5187_21_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_21_r0s4
-           ? shl_i5187_21_r0s4
-           : {1'h0, cmp_i_i49_i_3_21_r0s4 ? shl_i5187_21_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_21_r0s4
-           ? shl_i5187_21_r0s4
-           : {1'h0, cmp_i_i49_i_2_21_r0s4 ? shl_i5187_21_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_21_r0s4
-           ? shl_i5187_21_r0s4
-           : {1'h0, cmp_i_i49_i_1_21_r0s4 ? shl_i5187_21_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_21_r0s4
-           ? shl_i5187_21_r0s4
-           : {1'h0, cmp_i_i49_i_21_r0s4 ? shl_i5187_21_r0s4__1 : 3'h0},
-         cmp_i_i49_i_21_r0s4 ? shl_i5187_21_r0s4 : 4'h0}
+      mul_i7006_21_r0s5 <=
+        {cmp_i_i_i_1_6_21_r0s4
+           ? shl_i5191_21_r0s4[0]
+           : cmp_i_i_i_1_5_21_r0s4 & shl_i5191_21_r0s4__1[0],
+         cmp_i_i_i_1_5_21_r0s4
+           ? shl_i5191_21_r0s4
+           : {1'h0, cmp_i_i_i_1_4_21_r0s4 ? shl_i5191_21_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_21_r0s4
+           ? shl_i5191_21_r0s4
+           : {1'h0, cmp_i_i_i_1_3_21_r0s4 ? shl_i5191_21_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_21_r0s4
+           ? shl_i5191_21_r0s4
+           : {1'h0, cmp_i_i_i_1_2_21_r0s4 ? shl_i5191_21_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_21_r0s4
+           ? shl_i5191_21_r0s4
+           : {1'h0, cmp_i_i_i_1_1_21_r0s4 ? shl_i5191_21_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_21_r0s4
+           ? shl_i5191_21_r0s4
+           : {1'h0, cmp_i_i_i_1_21_r0s4 ? shl_i5191_21_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_21_r0s4 ? shl_i5191_21_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_21_r0s4__8,
-           add_i6962_21_r0s4__7,
-           add_i6962_21_r0s4__6,
-           add_i6962_21_r0s4__5,
-           add_i6962_21_r0s4__4,
-           add_i6962_21_r0s4__3,
-           add_i6962_21_r0s4__2,
-           add_i6962_21_r0s4__1,
-           add_i6962_21_r0s4};
+           add_i6913_21_r0s4__8,
+           add_i6913_21_r0s4__7,
+           add_i6913_21_r0s4__6,
+           add_i6913_21_r0s4__5,
+           add_i6913_21_r0s4__4,
+           add_i6913_21_r0s4__3,
+           add_i6913_21_r0s4__2,
+           add_i6913_21_r0s4__1,
+           add_i6913_21_r0s4};
     if (_GEN_2)
-      mul_i7108_21_r0s6 <= mul_i7108_21_r0s5;
+      mul_i7006_21_r0s6 <= mul_i7006_21_r0s5;
     if (_GEN_4)
-      cmp_i5718_21_r0s4 <= $signed(_GEN_503) < 10'sh1;
+      cmp_i5673_21_r0s4 <= $signed(_GEN_503) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_21_r0s5 <= cmp_i5718_21_r0s4;
+      cmp_i5673_21_r0s5 <= cmp_i5673_21_r0s4;
     if (_GEN_2)
-      cmp_i5718_21_r0s6 <= cmp_i5718_21_r0s5;
+      cmp_i5673_21_r0s6 <= cmp_i5673_21_r0s5;
     if (_GEN_4)
-      v694_r0s4 <= $signed(_GEN_503) > 10'sh0 ? _GEN_503 : 10'h0;
+      v759_r0s4 <= $signed(_GEN_503) > 10'sh0 ? _GEN_503 : 10'h0;
     if (_GEN_3)
-      v694_r0s5 <= v694_r0s4;
+      v759_r0s5 <= v759_r0s4;
     if (_GEN_2)
-      v694_r0s6 <= v694_r0s5;
+      v759_r0s6 <= v759_r0s5;
     if (_GEN_1)
-      add_i4654_21_r0s7 <=
+      add_i4657_21_r0s7 <=
         {1'h0,
-         v694_r0s6,
+         v759_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_77[1] & (_GEN_78 | _GEN_77[2])
            : _GEN_77[4] & (_GEN_78 | (|{_GEN_77[5], _GEN_77[3:1]}))}
         + {10'h0,
-           mul_i7108_21_r0s6[24],
+           mul_i7006_21_r0s6[24],
            _GEN_77[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_77[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_21_r0s3 <= _GEN_500;
+      level103_sroa_0_0_v_21_r0s3 <= _GEN_500;
     if (_GEN_4)
-      level95_sroa_0_0_v_21_r0s4 <= level95_sroa_0_0_v_21_r0s3;
+      level103_sroa_0_0_v_21_r0s4 <= level103_sroa_0_0_v_21_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_21_r0s5 <= level95_sroa_0_0_v_21_r0s4;
+      level103_sroa_0_0_v_21_r0s5 <= level103_sroa_0_0_v_21_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_21_r0s6 <= level95_sroa_0_0_v_21_r0s5;
+      level103_sroa_0_0_v_21_r0s6 <= level103_sroa_0_0_v_21_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_21_r0s7 <= level95_sroa_0_0_v_21_r0s6;
+      level103_sroa_0_0_v_21_r0s7 <= level103_sroa_0_0_v_21_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_21_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_21_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[351:336]
           : and_r0s7__22
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_21_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_21_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_21_r0s7[14:0]
-                        : add_i4654_21_r0s7[17:3]})
-                | {level95_sroa_0_0_v_21_r0s7[9], 15'h0}
+                        ? add_i4657_21_r0s7[14:0]
+                        : add_i4657_21_r0s7[17:3]})
+                | {level103_sroa_0_0_v_21_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__21 <= kept_sroa_0_0_r0[361:352] == 10'h0;
@@ -34975,7 +35044,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__22 <= xor_r0s1__22;
     if (_GEN_5)
       and_r0s3__128 <=
-        ~(or_cond7489_r0s2 ? _GEN_505 == 10'h0 : icmp_r0s2__21) & xor_r0s2__22;
+        ~(or_cond7387_r0s2 ? _GEN_505 == 10'h0 : icmp_r0s2__21) & xor_r0s2__22;
     if (_GEN_4)
       and_r0s4__23 <= and_r0s3__128;
     if (_GEN_3)
@@ -34985,9 +35054,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__23 <= and_r0s6__23;
     if (_GEN_6)
-      add_i4012_22_r0s2 <= _GEN_506;
+      add_i4027_22_r0s2 <= _GEN_506;
     if (_GEN_5) begin
-      add_i4012_22_r0s3 <= add_i4012_22_r0s2;
+      add_i4027_22_r0s3 <= add_i4027_22_r0s2;
       and_r0s3__129 <= _GEN_728 & _GEN_731;
       xor_r0s3__35 <= ~(_GEN_508[0]);
       and_r0s3__130 <= _GEN_728;
@@ -35000,136 +35069,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__133 <= _GEN_728 & ~_GEN_731;
     end
     if (_GEN_4)
-      cmp_i_i49_i_22_r0s4 <= _GEN_511[4:2] == 3'h5;
+      cmp_i_i_i_1_22_r0s4 <= _GEN_511[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_22_r0s2 <= $signed(_GEN_506) < -10'shC;
+      cmp_i5033_22_r0s2 <= $signed(_GEN_506) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_22_r0s3 <= cmp_i5029_22_r0s2;
+      cmp_i5033_22_r0s3 <= cmp_i5033_22_r0s2;
     if (_GEN_4) begin
-      shl_i5187_22_r0s4 <= _GEN_732[3:0];
-      cmp_i_i49_i_1_22_r0s4 <= _GEN_511[4:2] == 3'h6;
-      shl_i5187_22_r0s4__1 <= _GEN_732[6:4];
-      cmp_i_i49_i_2_22_r0s4 <= &(_GEN_511[4:2]);
-      cmp_i_i49_i_3_22_r0s4 <= _GEN_511[4:2] == 3'h0;
-      cmp_i_i49_i_4_22_r0s4 <= _GEN_511[4:2] == 3'h1;
-      cmp_i_i49_i_5_22_r0s4 <= _GEN_511[4:2] == 3'h2;
-      cmp_i_i49_i_6_22_r0s4 <= _GEN_511[4:2] == 3'h3;
+      shl_i5191_22_r0s4 <= _GEN_732[3:0];
+      cmp_i_i_i_1_1_22_r0s4 <= _GEN_511[4:2] == 3'h6;
+      shl_i5191_22_r0s4__1 <= _GEN_732[6:4];
+      cmp_i_i_i_1_2_22_r0s4 <= &(_GEN_511[4:2]);
+      cmp_i_i_i_1_3_22_r0s4 <= _GEN_511[4:2] == 3'h0;
+      cmp_i_i_i_1_4_22_r0s4 <= _GEN_511[4:2] == 3'h1;
+      cmp_i_i_i_1_5_22_r0s4 <= _GEN_511[4:2] == 3'h2;
+      cmp_i_i_i_1_6_22_r0s4 <= _GEN_511[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_22_r0s3 <= _GEN_508[0];
+      add_i6913_22_r0s3 <= _GEN_508[0];
     if (_GEN_4)
-      add_i6962_22_r0s4 <= add_i6962_22_r0s3;
+      add_i6913_22_r0s4 <= add_i6913_22_r0s3;
     if (_GEN_5)
-      add_i6962_22_r0s3__1 <= _GEN_508[1];
+      add_i6913_22_r0s3__1 <= _GEN_508[1];
     if (_GEN_4)
-      add_i6962_22_r0s4__1 <= add_i6962_22_r0s3__1;
+      add_i6913_22_r0s4__1 <= add_i6913_22_r0s3__1;
     if (_GEN_5)
-      add_i6962_22_r0s3__2 <= _GEN_508[2];
+      add_i6913_22_r0s3__2 <= _GEN_508[2];
     if (_GEN_4)
-      add_i6962_22_r0s4__2 <= add_i6962_22_r0s3__2;
+      add_i6913_22_r0s4__2 <= add_i6913_22_r0s3__2;
     if (_GEN_5)
-      add_i6962_22_r0s3__3 <= _GEN_508[3];
+      add_i6913_22_r0s3__3 <= _GEN_508[3];
     if (_GEN_4)
-      add_i6962_22_r0s4__3 <= add_i6962_22_r0s3__3;
+      add_i6913_22_r0s4__3 <= add_i6913_22_r0s3__3;
     if (_GEN_5)
-      add_i6962_22_r0s3__4 <= _GEN_508[4];
+      add_i6913_22_r0s3__4 <= _GEN_508[4];
     if (_GEN_4)
-      add_i6962_22_r0s4__4 <= add_i6962_22_r0s3__4;
+      add_i6913_22_r0s4__4 <= add_i6913_22_r0s3__4;
     if (_GEN_5)
-      add_i6962_22_r0s3__5 <= _GEN_508[5];
+      add_i6913_22_r0s3__5 <= _GEN_508[5];
     if (_GEN_4)
-      add_i6962_22_r0s4__5 <= add_i6962_22_r0s3__5;
+      add_i6913_22_r0s4__5 <= add_i6913_22_r0s3__5;
     if (_GEN_5)
-      add_i6962_22_r0s3__6 <= _GEN_508[6];
+      add_i6913_22_r0s3__6 <= _GEN_508[6];
     if (_GEN_4)
-      add_i6962_22_r0s4__6 <= add_i6962_22_r0s3__6;
+      add_i6913_22_r0s4__6 <= add_i6913_22_r0s3__6;
     if (_GEN_5)
-      add_i6962_22_r0s3__7 <= _GEN_508[7];
+      add_i6913_22_r0s3__7 <= _GEN_508[7];
     if (_GEN_4)
-      add_i6962_22_r0s4__7 <= add_i6962_22_r0s3__7;
+      add_i6913_22_r0s4__7 <= add_i6913_22_r0s3__7;
     if (_GEN_5)
-      add_i6962_22_r0s3__8 <= _GEN_508[8];
+      add_i6913_22_r0s3__8 <= _GEN_508[8];
     if (_GEN_4)
-      add_i6962_22_r0s4__8 <= add_i6962_22_r0s3__8;
+      add_i6913_22_r0s4__8 <= add_i6913_22_r0s3__8;
     if (_GEN_3)
-      mul_i7108_22_r0s5 <=
-        {cmp_i_i49_i_6_22_r0s4
-           ? shl_i5187_22_r0s4[0]
-           : cmp_i_i49_i_5_22_r0s4 & shl_i5187_22_r0s4__1[0],
-         cmp_i_i49_i_5_22_r0s4
-           ? shl_i5187_22_r0s4
-           : {1'h0, cmp_i_i49_i_4_22_r0s4 ? shl_i5187_22_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_22_r0s4
-           ? shl_i5187_22_r0s4
-           : {1'h0, cmp_i_i49_i_3_22_r0s4 ? shl_i5187_22_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_22_r0s4
-           ? shl_i5187_22_r0s4
-           : {1'h0, cmp_i_i49_i_2_22_r0s4 ? shl_i5187_22_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_22_r0s4
-           ? shl_i5187_22_r0s4
-           : {1'h0, cmp_i_i49_i_1_22_r0s4 ? shl_i5187_22_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_22_r0s4
-           ? shl_i5187_22_r0s4
-           : {1'h0, cmp_i_i49_i_22_r0s4 ? shl_i5187_22_r0s4__1 : 3'h0},
-         cmp_i_i49_i_22_r0s4 ? shl_i5187_22_r0s4 : 4'h0}
+      mul_i7006_22_r0s5 <=
+        {cmp_i_i_i_1_6_22_r0s4
+           ? shl_i5191_22_r0s4[0]
+           : cmp_i_i_i_1_5_22_r0s4 & shl_i5191_22_r0s4__1[0],
+         cmp_i_i_i_1_5_22_r0s4
+           ? shl_i5191_22_r0s4
+           : {1'h0, cmp_i_i_i_1_4_22_r0s4 ? shl_i5191_22_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_22_r0s4
+           ? shl_i5191_22_r0s4
+           : {1'h0, cmp_i_i_i_1_3_22_r0s4 ? shl_i5191_22_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_22_r0s4
+           ? shl_i5191_22_r0s4
+           : {1'h0, cmp_i_i_i_1_2_22_r0s4 ? shl_i5191_22_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_22_r0s4
+           ? shl_i5191_22_r0s4
+           : {1'h0, cmp_i_i_i_1_1_22_r0s4 ? shl_i5191_22_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_22_r0s4
+           ? shl_i5191_22_r0s4
+           : {1'h0, cmp_i_i_i_1_22_r0s4 ? shl_i5191_22_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_22_r0s4 ? shl_i5191_22_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_22_r0s4__8,
-           add_i6962_22_r0s4__7,
-           add_i6962_22_r0s4__6,
-           add_i6962_22_r0s4__5,
-           add_i6962_22_r0s4__4,
-           add_i6962_22_r0s4__3,
-           add_i6962_22_r0s4__2,
-           add_i6962_22_r0s4__1,
-           add_i6962_22_r0s4};
+           add_i6913_22_r0s4__8,
+           add_i6913_22_r0s4__7,
+           add_i6913_22_r0s4__6,
+           add_i6913_22_r0s4__5,
+           add_i6913_22_r0s4__4,
+           add_i6913_22_r0s4__3,
+           add_i6913_22_r0s4__2,
+           add_i6913_22_r0s4__1,
+           add_i6913_22_r0s4};
     if (_GEN_2)
-      mul_i7108_22_r0s6 <= mul_i7108_22_r0s5;
+      mul_i7006_22_r0s6 <= mul_i7006_22_r0s5;
     if (_GEN_4)
-      cmp_i5718_22_r0s4 <= $signed(_GEN_510) < 10'sh1;
+      cmp_i5673_22_r0s4 <= $signed(_GEN_510) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_22_r0s5 <= cmp_i5718_22_r0s4;
+      cmp_i5673_22_r0s5 <= cmp_i5673_22_r0s4;
     if (_GEN_2)
-      cmp_i5718_22_r0s6 <= cmp_i5718_22_r0s5;
+      cmp_i5673_22_r0s6 <= cmp_i5673_22_r0s5;
     if (_GEN_4)
-      v718_r0s4 <= $signed(_GEN_510) > 10'sh0 ? _GEN_510 : 10'h0;
+      v786_r0s4 <= $signed(_GEN_510) > 10'sh0 ? _GEN_510 : 10'h0;
     if (_GEN_3)
-      v718_r0s5 <= v718_r0s4;
+      v786_r0s5 <= v786_r0s4;
     if (_GEN_2)
-      v718_r0s6 <= v718_r0s5;
+      v786_r0s6 <= v786_r0s5;
     if (_GEN_1)
-      add_i4654_22_r0s7 <=
+      add_i4657_22_r0s7 <=
         {1'h0,
-         v718_r0s6,
+         v786_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_80[1] & (_GEN_81 | _GEN_80[2])
            : _GEN_80[4] & (_GEN_81 | (|{_GEN_80[5], _GEN_80[3:1]}))}
         + {10'h0,
-           mul_i7108_22_r0s6[24],
+           mul_i7006_22_r0s6[24],
            _GEN_80[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_80[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_22_r0s3 <= _GEN_507;
+      level103_sroa_0_0_v_22_r0s3 <= _GEN_507;
     if (_GEN_4)
-      level95_sroa_0_0_v_22_r0s4 <= level95_sroa_0_0_v_22_r0s3;
+      level103_sroa_0_0_v_22_r0s4 <= level103_sroa_0_0_v_22_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_22_r0s5 <= level95_sroa_0_0_v_22_r0s4;
+      level103_sroa_0_0_v_22_r0s5 <= level103_sroa_0_0_v_22_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_22_r0s6 <= level95_sroa_0_0_v_22_r0s5;
+      level103_sroa_0_0_v_22_r0s6 <= level103_sroa_0_0_v_22_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_22_r0s7 <= level95_sroa_0_0_v_22_r0s6;
+      level103_sroa_0_0_v_22_r0s7 <= level103_sroa_0_0_v_22_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_22_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_22_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[367:352]
           : and_r0s7__23
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_22_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_22_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_22_r0s7[14:0]
-                        : add_i4654_22_r0s7[17:3]})
-                | {level95_sroa_0_0_v_22_r0s7[9], 15'h0}
+                        ? add_i4657_22_r0s7[14:0]
+                        : add_i4657_22_r0s7[17:3]})
+                | {level103_sroa_0_0_v_22_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__22 <= kept_sroa_0_0_r0[377:368] == 10'h0;
@@ -35139,7 +35208,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__23 <= xor_r0s1__23;
     if (_GEN_5)
       and_r0s3__134 <=
-        ~(or_cond7489_r0s2 ? _GEN_512 == 10'h0 : icmp_r0s2__22) & xor_r0s2__23;
+        ~(or_cond7387_r0s2 ? _GEN_512 == 10'h0 : icmp_r0s2__22) & xor_r0s2__23;
     if (_GEN_4)
       and_r0s4__24 <= and_r0s3__134;
     if (_GEN_3)
@@ -35149,9 +35218,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__24 <= and_r0s6__24;
     if (_GEN_6)
-      add_i4012_23_r0s2 <= _GEN_513;
+      add_i4027_23_r0s2 <= _GEN_513;
     if (_GEN_5) begin
-      add_i4012_23_r0s3 <= add_i4012_23_r0s2;
+      add_i4027_23_r0s3 <= add_i4027_23_r0s2;
       and_r0s3__135 <= _GEN_735 & _GEN_738;
       xor_r0s3__36 <= ~(_GEN_515[0]);
       and_r0s3__136 <= _GEN_735;
@@ -35164,136 +35233,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__139 <= _GEN_735 & ~_GEN_738;
     end
     if (_GEN_4)
-      cmp_i_i49_i_23_r0s4 <= _GEN_518[4:2] == 3'h5;
+      cmp_i_i_i_1_23_r0s4 <= _GEN_518[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_23_r0s2 <= $signed(_GEN_513) < -10'shC;
+      cmp_i5033_23_r0s2 <= $signed(_GEN_513) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_23_r0s3 <= cmp_i5029_23_r0s2;
+      cmp_i5033_23_r0s3 <= cmp_i5033_23_r0s2;
     if (_GEN_4) begin
-      shl_i5187_23_r0s4 <= _GEN_739[3:0];
-      cmp_i_i49_i_1_23_r0s4 <= _GEN_518[4:2] == 3'h6;
-      shl_i5187_23_r0s4__1 <= _GEN_739[6:4];
-      cmp_i_i49_i_2_23_r0s4 <= &(_GEN_518[4:2]);
-      cmp_i_i49_i_3_23_r0s4 <= _GEN_518[4:2] == 3'h0;
-      cmp_i_i49_i_4_23_r0s4 <= _GEN_518[4:2] == 3'h1;
-      cmp_i_i49_i_5_23_r0s4 <= _GEN_518[4:2] == 3'h2;
-      cmp_i_i49_i_6_23_r0s4 <= _GEN_518[4:2] == 3'h3;
+      shl_i5191_23_r0s4 <= _GEN_739[3:0];
+      cmp_i_i_i_1_1_23_r0s4 <= _GEN_518[4:2] == 3'h6;
+      shl_i5191_23_r0s4__1 <= _GEN_739[6:4];
+      cmp_i_i_i_1_2_23_r0s4 <= &(_GEN_518[4:2]);
+      cmp_i_i_i_1_3_23_r0s4 <= _GEN_518[4:2] == 3'h0;
+      cmp_i_i_i_1_4_23_r0s4 <= _GEN_518[4:2] == 3'h1;
+      cmp_i_i_i_1_5_23_r0s4 <= _GEN_518[4:2] == 3'h2;
+      cmp_i_i_i_1_6_23_r0s4 <= _GEN_518[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_23_r0s3 <= _GEN_515[0];
+      add_i6913_23_r0s3 <= _GEN_515[0];
     if (_GEN_4)
-      add_i6962_23_r0s4 <= add_i6962_23_r0s3;
+      add_i6913_23_r0s4 <= add_i6913_23_r0s3;
     if (_GEN_5)
-      add_i6962_23_r0s3__1 <= _GEN_515[1];
+      add_i6913_23_r0s3__1 <= _GEN_515[1];
     if (_GEN_4)
-      add_i6962_23_r0s4__1 <= add_i6962_23_r0s3__1;
+      add_i6913_23_r0s4__1 <= add_i6913_23_r0s3__1;
     if (_GEN_5)
-      add_i6962_23_r0s3__2 <= _GEN_515[2];
+      add_i6913_23_r0s3__2 <= _GEN_515[2];
     if (_GEN_4)
-      add_i6962_23_r0s4__2 <= add_i6962_23_r0s3__2;
+      add_i6913_23_r0s4__2 <= add_i6913_23_r0s3__2;
     if (_GEN_5)
-      add_i6962_23_r0s3__3 <= _GEN_515[3];
+      add_i6913_23_r0s3__3 <= _GEN_515[3];
     if (_GEN_4)
-      add_i6962_23_r0s4__3 <= add_i6962_23_r0s3__3;
+      add_i6913_23_r0s4__3 <= add_i6913_23_r0s3__3;
     if (_GEN_5)
-      add_i6962_23_r0s3__4 <= _GEN_515[4];
+      add_i6913_23_r0s3__4 <= _GEN_515[4];
     if (_GEN_4)
-      add_i6962_23_r0s4__4 <= add_i6962_23_r0s3__4;
+      add_i6913_23_r0s4__4 <= add_i6913_23_r0s3__4;
     if (_GEN_5)
-      add_i6962_23_r0s3__5 <= _GEN_515[5];
+      add_i6913_23_r0s3__5 <= _GEN_515[5];
     if (_GEN_4)
-      add_i6962_23_r0s4__5 <= add_i6962_23_r0s3__5;
+      add_i6913_23_r0s4__5 <= add_i6913_23_r0s3__5;
     if (_GEN_5)
-      add_i6962_23_r0s3__6 <= _GEN_515[6];
+      add_i6913_23_r0s3__6 <= _GEN_515[6];
     if (_GEN_4)
-      add_i6962_23_r0s4__6 <= add_i6962_23_r0s3__6;
+      add_i6913_23_r0s4__6 <= add_i6913_23_r0s3__6;
     if (_GEN_5)
-      add_i6962_23_r0s3__7 <= _GEN_515[7];
+      add_i6913_23_r0s3__7 <= _GEN_515[7];
     if (_GEN_4)
-      add_i6962_23_r0s4__7 <= add_i6962_23_r0s3__7;
+      add_i6913_23_r0s4__7 <= add_i6913_23_r0s3__7;
     if (_GEN_5)
-      add_i6962_23_r0s3__8 <= _GEN_515[8];
+      add_i6913_23_r0s3__8 <= _GEN_515[8];
     if (_GEN_4)
-      add_i6962_23_r0s4__8 <= add_i6962_23_r0s3__8;
+      add_i6913_23_r0s4__8 <= add_i6913_23_r0s3__8;
     if (_GEN_3)
-      mul_i7108_23_r0s5 <=
-        {cmp_i_i49_i_6_23_r0s4
-           ? shl_i5187_23_r0s4[0]
-           : cmp_i_i49_i_5_23_r0s4 & shl_i5187_23_r0s4__1[0],
-         cmp_i_i49_i_5_23_r0s4
-           ? shl_i5187_23_r0s4
-           : {1'h0, cmp_i_i49_i_4_23_r0s4 ? shl_i5187_23_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_23_r0s4
-           ? shl_i5187_23_r0s4
-           : {1'h0, cmp_i_i49_i_3_23_r0s4 ? shl_i5187_23_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_23_r0s4
-           ? shl_i5187_23_r0s4
-           : {1'h0, cmp_i_i49_i_2_23_r0s4 ? shl_i5187_23_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_23_r0s4
-           ? shl_i5187_23_r0s4
-           : {1'h0, cmp_i_i49_i_1_23_r0s4 ? shl_i5187_23_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_23_r0s4
-           ? shl_i5187_23_r0s4
-           : {1'h0, cmp_i_i49_i_23_r0s4 ? shl_i5187_23_r0s4__1 : 3'h0},
-         cmp_i_i49_i_23_r0s4 ? shl_i5187_23_r0s4 : 4'h0}
+      mul_i7006_23_r0s5 <=
+        {cmp_i_i_i_1_6_23_r0s4
+           ? shl_i5191_23_r0s4[0]
+           : cmp_i_i_i_1_5_23_r0s4 & shl_i5191_23_r0s4__1[0],
+         cmp_i_i_i_1_5_23_r0s4
+           ? shl_i5191_23_r0s4
+           : {1'h0, cmp_i_i_i_1_4_23_r0s4 ? shl_i5191_23_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_23_r0s4
+           ? shl_i5191_23_r0s4
+           : {1'h0, cmp_i_i_i_1_3_23_r0s4 ? shl_i5191_23_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_23_r0s4
+           ? shl_i5191_23_r0s4
+           : {1'h0, cmp_i_i_i_1_2_23_r0s4 ? shl_i5191_23_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_23_r0s4
+           ? shl_i5191_23_r0s4
+           : {1'h0, cmp_i_i_i_1_1_23_r0s4 ? shl_i5191_23_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_23_r0s4
+           ? shl_i5191_23_r0s4
+           : {1'h0, cmp_i_i_i_1_23_r0s4 ? shl_i5191_23_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_23_r0s4 ? shl_i5191_23_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_23_r0s4__8,
-           add_i6962_23_r0s4__7,
-           add_i6962_23_r0s4__6,
-           add_i6962_23_r0s4__5,
-           add_i6962_23_r0s4__4,
-           add_i6962_23_r0s4__3,
-           add_i6962_23_r0s4__2,
-           add_i6962_23_r0s4__1,
-           add_i6962_23_r0s4};
+           add_i6913_23_r0s4__8,
+           add_i6913_23_r0s4__7,
+           add_i6913_23_r0s4__6,
+           add_i6913_23_r0s4__5,
+           add_i6913_23_r0s4__4,
+           add_i6913_23_r0s4__3,
+           add_i6913_23_r0s4__2,
+           add_i6913_23_r0s4__1,
+           add_i6913_23_r0s4};
     if (_GEN_2)
-      mul_i7108_23_r0s6 <= mul_i7108_23_r0s5;
+      mul_i7006_23_r0s6 <= mul_i7006_23_r0s5;
     if (_GEN_4)
-      cmp_i5718_23_r0s4 <= $signed(_GEN_517) < 10'sh1;
+      cmp_i5673_23_r0s4 <= $signed(_GEN_517) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_23_r0s5 <= cmp_i5718_23_r0s4;
+      cmp_i5673_23_r0s5 <= cmp_i5673_23_r0s4;
     if (_GEN_2)
-      cmp_i5718_23_r0s6 <= cmp_i5718_23_r0s5;
+      cmp_i5673_23_r0s6 <= cmp_i5673_23_r0s5;
     if (_GEN_4)
-      v742_r0s4 <= $signed(_GEN_517) > 10'sh0 ? _GEN_517 : 10'h0;
+      v813_r0s4 <= $signed(_GEN_517) > 10'sh0 ? _GEN_517 : 10'h0;
     if (_GEN_3)
-      v742_r0s5 <= v742_r0s4;
+      v813_r0s5 <= v813_r0s4;
     if (_GEN_2)
-      v742_r0s6 <= v742_r0s5;
+      v813_r0s6 <= v813_r0s5;
     if (_GEN_1)
-      add_i4654_23_r0s7 <=
+      add_i4657_23_r0s7 <=
         {1'h0,
-         v742_r0s6,
+         v813_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_83[1] & (_GEN_84 | _GEN_83[2])
            : _GEN_83[4] & (_GEN_84 | (|{_GEN_83[5], _GEN_83[3:1]}))}
         + {10'h0,
-           mul_i7108_23_r0s6[24],
+           mul_i7006_23_r0s6[24],
            _GEN_83[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_83[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_23_r0s3 <= _GEN_514;
+      level103_sroa_0_0_v_23_r0s3 <= _GEN_514;
     if (_GEN_4)
-      level95_sroa_0_0_v_23_r0s4 <= level95_sroa_0_0_v_23_r0s3;
+      level103_sroa_0_0_v_23_r0s4 <= level103_sroa_0_0_v_23_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_23_r0s5 <= level95_sroa_0_0_v_23_r0s4;
+      level103_sroa_0_0_v_23_r0s5 <= level103_sroa_0_0_v_23_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_23_r0s6 <= level95_sroa_0_0_v_23_r0s5;
+      level103_sroa_0_0_v_23_r0s6 <= level103_sroa_0_0_v_23_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_23_r0s7 <= level95_sroa_0_0_v_23_r0s6;
+      level103_sroa_0_0_v_23_r0s7 <= level103_sroa_0_0_v_23_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_23_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_23_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[383:368]
           : and_r0s7__24
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_23_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_23_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_23_r0s7[14:0]
-                        : add_i4654_23_r0s7[17:3]})
-                | {level95_sroa_0_0_v_23_r0s7[9], 15'h0}
+                        ? add_i4657_23_r0s7[14:0]
+                        : add_i4657_23_r0s7[17:3]})
+                | {level103_sroa_0_0_v_23_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__23 <= kept_sroa_0_0_r0[393:384] == 10'h0;
@@ -35303,7 +35372,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__24 <= xor_r0s1__24;
     if (_GEN_5)
       and_r0s3__140 <=
-        ~(or_cond7489_r0s2 ? _GEN_519 == 10'h0 : icmp_r0s2__23) & xor_r0s2__24;
+        ~(or_cond7387_r0s2 ? _GEN_519 == 10'h0 : icmp_r0s2__23) & xor_r0s2__24;
     if (_GEN_4)
       and_r0s4__25 <= and_r0s3__140;
     if (_GEN_3)
@@ -35313,9 +35382,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__25 <= and_r0s6__25;
     if (_GEN_6)
-      add_i4012_24_r0s2 <= _GEN_520;
+      add_i4027_24_r0s2 <= _GEN_520;
     if (_GEN_5) begin
-      add_i4012_24_r0s3 <= add_i4012_24_r0s2;
+      add_i4027_24_r0s3 <= add_i4027_24_r0s2;
       and_r0s3__141 <= _GEN_742 & _GEN_745;
       xor_r0s3__37 <= ~(_GEN_522[0]);
       and_r0s3__142 <= _GEN_742;
@@ -35328,136 +35397,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__145 <= _GEN_742 & ~_GEN_745;
     end
     if (_GEN_4)
-      cmp_i_i49_i_24_r0s4 <= _GEN_525[4:2] == 3'h5;
+      cmp_i_i_i_1_24_r0s4 <= _GEN_525[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_24_r0s2 <= $signed(_GEN_520) < -10'shC;
+      cmp_i5033_24_r0s2 <= $signed(_GEN_520) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_24_r0s3 <= cmp_i5029_24_r0s2;
+      cmp_i5033_24_r0s3 <= cmp_i5033_24_r0s2;
     if (_GEN_4) begin
-      shl_i5187_24_r0s4 <= _GEN_746[3:0];
-      cmp_i_i49_i_1_24_r0s4 <= _GEN_525[4:2] == 3'h6;
-      shl_i5187_24_r0s4__1 <= _GEN_746[6:4];
-      cmp_i_i49_i_2_24_r0s4 <= &(_GEN_525[4:2]);
-      cmp_i_i49_i_3_24_r0s4 <= _GEN_525[4:2] == 3'h0;
-      cmp_i_i49_i_4_24_r0s4 <= _GEN_525[4:2] == 3'h1;
-      cmp_i_i49_i_5_24_r0s4 <= _GEN_525[4:2] == 3'h2;
-      cmp_i_i49_i_6_24_r0s4 <= _GEN_525[4:2] == 3'h3;
+      shl_i5191_24_r0s4 <= _GEN_746[3:0];
+      cmp_i_i_i_1_1_24_r0s4 <= _GEN_525[4:2] == 3'h6;
+      shl_i5191_24_r0s4__1 <= _GEN_746[6:4];
+      cmp_i_i_i_1_2_24_r0s4 <= &(_GEN_525[4:2]);
+      cmp_i_i_i_1_3_24_r0s4 <= _GEN_525[4:2] == 3'h0;
+      cmp_i_i_i_1_4_24_r0s4 <= _GEN_525[4:2] == 3'h1;
+      cmp_i_i_i_1_5_24_r0s4 <= _GEN_525[4:2] == 3'h2;
+      cmp_i_i_i_1_6_24_r0s4 <= _GEN_525[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_24_r0s3 <= _GEN_522[0];
+      add_i6913_24_r0s3 <= _GEN_522[0];
     if (_GEN_4)
-      add_i6962_24_r0s4 <= add_i6962_24_r0s3;
+      add_i6913_24_r0s4 <= add_i6913_24_r0s3;
     if (_GEN_5)
-      add_i6962_24_r0s3__1 <= _GEN_522[1];
+      add_i6913_24_r0s3__1 <= _GEN_522[1];
     if (_GEN_4)
-      add_i6962_24_r0s4__1 <= add_i6962_24_r0s3__1;
+      add_i6913_24_r0s4__1 <= add_i6913_24_r0s3__1;
     if (_GEN_5)
-      add_i6962_24_r0s3__2 <= _GEN_522[2];
+      add_i6913_24_r0s3__2 <= _GEN_522[2];
     if (_GEN_4)
-      add_i6962_24_r0s4__2 <= add_i6962_24_r0s3__2;
+      add_i6913_24_r0s4__2 <= add_i6913_24_r0s3__2;
     if (_GEN_5)
-      add_i6962_24_r0s3__3 <= _GEN_522[3];
+      add_i6913_24_r0s3__3 <= _GEN_522[3];
     if (_GEN_4)
-      add_i6962_24_r0s4__3 <= add_i6962_24_r0s3__3;
+      add_i6913_24_r0s4__3 <= add_i6913_24_r0s3__3;
     if (_GEN_5)
-      add_i6962_24_r0s3__4 <= _GEN_522[4];
+      add_i6913_24_r0s3__4 <= _GEN_522[4];
     if (_GEN_4)
-      add_i6962_24_r0s4__4 <= add_i6962_24_r0s3__4;
+      add_i6913_24_r0s4__4 <= add_i6913_24_r0s3__4;
     if (_GEN_5)
-      add_i6962_24_r0s3__5 <= _GEN_522[5];
+      add_i6913_24_r0s3__5 <= _GEN_522[5];
     if (_GEN_4)
-      add_i6962_24_r0s4__5 <= add_i6962_24_r0s3__5;
+      add_i6913_24_r0s4__5 <= add_i6913_24_r0s3__5;
     if (_GEN_5)
-      add_i6962_24_r0s3__6 <= _GEN_522[6];
+      add_i6913_24_r0s3__6 <= _GEN_522[6];
     if (_GEN_4)
-      add_i6962_24_r0s4__6 <= add_i6962_24_r0s3__6;
+      add_i6913_24_r0s4__6 <= add_i6913_24_r0s3__6;
     if (_GEN_5)
-      add_i6962_24_r0s3__7 <= _GEN_522[7];
+      add_i6913_24_r0s3__7 <= _GEN_522[7];
     if (_GEN_4)
-      add_i6962_24_r0s4__7 <= add_i6962_24_r0s3__7;
+      add_i6913_24_r0s4__7 <= add_i6913_24_r0s3__7;
     if (_GEN_5)
-      add_i6962_24_r0s3__8 <= _GEN_522[8];
+      add_i6913_24_r0s3__8 <= _GEN_522[8];
     if (_GEN_4)
-      add_i6962_24_r0s4__8 <= add_i6962_24_r0s3__8;
+      add_i6913_24_r0s4__8 <= add_i6913_24_r0s3__8;
     if (_GEN_3)
-      mul_i7108_24_r0s5 <=
-        {cmp_i_i49_i_6_24_r0s4
-           ? shl_i5187_24_r0s4[0]
-           : cmp_i_i49_i_5_24_r0s4 & shl_i5187_24_r0s4__1[0],
-         cmp_i_i49_i_5_24_r0s4
-           ? shl_i5187_24_r0s4
-           : {1'h0, cmp_i_i49_i_4_24_r0s4 ? shl_i5187_24_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_24_r0s4
-           ? shl_i5187_24_r0s4
-           : {1'h0, cmp_i_i49_i_3_24_r0s4 ? shl_i5187_24_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_24_r0s4
-           ? shl_i5187_24_r0s4
-           : {1'h0, cmp_i_i49_i_2_24_r0s4 ? shl_i5187_24_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_24_r0s4
-           ? shl_i5187_24_r0s4
-           : {1'h0, cmp_i_i49_i_1_24_r0s4 ? shl_i5187_24_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_24_r0s4
-           ? shl_i5187_24_r0s4
-           : {1'h0, cmp_i_i49_i_24_r0s4 ? shl_i5187_24_r0s4__1 : 3'h0},
-         cmp_i_i49_i_24_r0s4 ? shl_i5187_24_r0s4 : 4'h0}
+      mul_i7006_24_r0s5 <=
+        {cmp_i_i_i_1_6_24_r0s4
+           ? shl_i5191_24_r0s4[0]
+           : cmp_i_i_i_1_5_24_r0s4 & shl_i5191_24_r0s4__1[0],
+         cmp_i_i_i_1_5_24_r0s4
+           ? shl_i5191_24_r0s4
+           : {1'h0, cmp_i_i_i_1_4_24_r0s4 ? shl_i5191_24_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_24_r0s4
+           ? shl_i5191_24_r0s4
+           : {1'h0, cmp_i_i_i_1_3_24_r0s4 ? shl_i5191_24_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_24_r0s4
+           ? shl_i5191_24_r0s4
+           : {1'h0, cmp_i_i_i_1_2_24_r0s4 ? shl_i5191_24_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_24_r0s4
+           ? shl_i5191_24_r0s4
+           : {1'h0, cmp_i_i_i_1_1_24_r0s4 ? shl_i5191_24_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_24_r0s4
+           ? shl_i5191_24_r0s4
+           : {1'h0, cmp_i_i_i_1_24_r0s4 ? shl_i5191_24_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_24_r0s4 ? shl_i5191_24_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_24_r0s4__8,
-           add_i6962_24_r0s4__7,
-           add_i6962_24_r0s4__6,
-           add_i6962_24_r0s4__5,
-           add_i6962_24_r0s4__4,
-           add_i6962_24_r0s4__3,
-           add_i6962_24_r0s4__2,
-           add_i6962_24_r0s4__1,
-           add_i6962_24_r0s4};
+           add_i6913_24_r0s4__8,
+           add_i6913_24_r0s4__7,
+           add_i6913_24_r0s4__6,
+           add_i6913_24_r0s4__5,
+           add_i6913_24_r0s4__4,
+           add_i6913_24_r0s4__3,
+           add_i6913_24_r0s4__2,
+           add_i6913_24_r0s4__1,
+           add_i6913_24_r0s4};
     if (_GEN_2)
-      mul_i7108_24_r0s6 <= mul_i7108_24_r0s5;
+      mul_i7006_24_r0s6 <= mul_i7006_24_r0s5;
     if (_GEN_4)
-      cmp_i5718_24_r0s4 <= $signed(_GEN_524) < 10'sh1;
+      cmp_i5673_24_r0s4 <= $signed(_GEN_524) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_24_r0s5 <= cmp_i5718_24_r0s4;
+      cmp_i5673_24_r0s5 <= cmp_i5673_24_r0s4;
     if (_GEN_2)
-      cmp_i5718_24_r0s6 <= cmp_i5718_24_r0s5;
+      cmp_i5673_24_r0s6 <= cmp_i5673_24_r0s5;
     if (_GEN_4)
-      v766_r0s4 <= $signed(_GEN_524) > 10'sh0 ? _GEN_524 : 10'h0;
+      v840_r0s4 <= $signed(_GEN_524) > 10'sh0 ? _GEN_524 : 10'h0;
     if (_GEN_3)
-      v766_r0s5 <= v766_r0s4;
+      v840_r0s5 <= v840_r0s4;
     if (_GEN_2)
-      v766_r0s6 <= v766_r0s5;
+      v840_r0s6 <= v840_r0s5;
     if (_GEN_1)
-      add_i4654_24_r0s7 <=
+      add_i4657_24_r0s7 <=
         {1'h0,
-         v766_r0s6,
+         v840_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_86[1] & (_GEN_87 | _GEN_86[2])
            : _GEN_86[4] & (_GEN_87 | (|{_GEN_86[5], _GEN_86[3:1]}))}
         + {10'h0,
-           mul_i7108_24_r0s6[24],
+           mul_i7006_24_r0s6[24],
            _GEN_86[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_86[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_24_r0s3 <= _GEN_521;
+      level103_sroa_0_0_v_24_r0s3 <= _GEN_521;
     if (_GEN_4)
-      level95_sroa_0_0_v_24_r0s4 <= level95_sroa_0_0_v_24_r0s3;
+      level103_sroa_0_0_v_24_r0s4 <= level103_sroa_0_0_v_24_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_24_r0s5 <= level95_sroa_0_0_v_24_r0s4;
+      level103_sroa_0_0_v_24_r0s5 <= level103_sroa_0_0_v_24_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_24_r0s6 <= level95_sroa_0_0_v_24_r0s5;
+      level103_sroa_0_0_v_24_r0s6 <= level103_sroa_0_0_v_24_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_24_r0s7 <= level95_sroa_0_0_v_24_r0s6;
+      level103_sroa_0_0_v_24_r0s7 <= level103_sroa_0_0_v_24_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_24_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_24_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[399:384]
           : and_r0s7__25
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_24_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_24_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_24_r0s7[14:0]
-                        : add_i4654_24_r0s7[17:3]})
-                | {level95_sroa_0_0_v_24_r0s7[9], 15'h0}
+                        ? add_i4657_24_r0s7[14:0]
+                        : add_i4657_24_r0s7[17:3]})
+                | {level103_sroa_0_0_v_24_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__24 <= kept_sroa_0_0_r0[409:400] == 10'h0;
@@ -35467,7 +35536,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__25 <= xor_r0s1__25;
     if (_GEN_5)
       and_r0s3__146 <=
-        ~(or_cond7489_r0s2 ? _GEN_526 == 10'h0 : icmp_r0s2__24) & xor_r0s2__25;
+        ~(or_cond7387_r0s2 ? _GEN_526 == 10'h0 : icmp_r0s2__24) & xor_r0s2__25;
     if (_GEN_4)
       and_r0s4__26 <= and_r0s3__146;
     if (_GEN_3)
@@ -35477,9 +35546,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__26 <= and_r0s6__26;
     if (_GEN_6)
-      add_i4012_25_r0s2 <= _GEN_527;
+      add_i4027_25_r0s2 <= _GEN_527;
     if (_GEN_5) begin
-      add_i4012_25_r0s3 <= add_i4012_25_r0s2;
+      add_i4027_25_r0s3 <= add_i4027_25_r0s2;
       and_r0s3__147 <= _GEN_749 & _GEN_752;
       xor_r0s3__38 <= ~(_GEN_529[0]);
       and_r0s3__148 <= _GEN_749;
@@ -35492,136 +35561,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__151 <= _GEN_749 & ~_GEN_752;
     end
     if (_GEN_4)
-      cmp_i_i49_i_25_r0s4 <= _GEN_532[4:2] == 3'h5;
+      cmp_i_i_i_1_25_r0s4 <= _GEN_532[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_25_r0s2 <= $signed(_GEN_527) < -10'shC;
+      cmp_i5033_25_r0s2 <= $signed(_GEN_527) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_25_r0s3 <= cmp_i5029_25_r0s2;
+      cmp_i5033_25_r0s3 <= cmp_i5033_25_r0s2;
     if (_GEN_4) begin
-      shl_i5187_25_r0s4 <= _GEN_753[3:0];
-      cmp_i_i49_i_1_25_r0s4 <= _GEN_532[4:2] == 3'h6;
-      shl_i5187_25_r0s4__1 <= _GEN_753[6:4];
-      cmp_i_i49_i_2_25_r0s4 <= &(_GEN_532[4:2]);
-      cmp_i_i49_i_3_25_r0s4 <= _GEN_532[4:2] == 3'h0;
-      cmp_i_i49_i_4_25_r0s4 <= _GEN_532[4:2] == 3'h1;
-      cmp_i_i49_i_5_25_r0s4 <= _GEN_532[4:2] == 3'h2;
-      cmp_i_i49_i_6_25_r0s4 <= _GEN_532[4:2] == 3'h3;
+      shl_i5191_25_r0s4 <= _GEN_753[3:0];
+      cmp_i_i_i_1_1_25_r0s4 <= _GEN_532[4:2] == 3'h6;
+      shl_i5191_25_r0s4__1 <= _GEN_753[6:4];
+      cmp_i_i_i_1_2_25_r0s4 <= &(_GEN_532[4:2]);
+      cmp_i_i_i_1_3_25_r0s4 <= _GEN_532[4:2] == 3'h0;
+      cmp_i_i_i_1_4_25_r0s4 <= _GEN_532[4:2] == 3'h1;
+      cmp_i_i_i_1_5_25_r0s4 <= _GEN_532[4:2] == 3'h2;
+      cmp_i_i_i_1_6_25_r0s4 <= _GEN_532[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_25_r0s3 <= _GEN_529[0];
+      add_i6913_25_r0s3 <= _GEN_529[0];
     if (_GEN_4)
-      add_i6962_25_r0s4 <= add_i6962_25_r0s3;
+      add_i6913_25_r0s4 <= add_i6913_25_r0s3;
     if (_GEN_5)
-      add_i6962_25_r0s3__1 <= _GEN_529[1];
+      add_i6913_25_r0s3__1 <= _GEN_529[1];
     if (_GEN_4)
-      add_i6962_25_r0s4__1 <= add_i6962_25_r0s3__1;
+      add_i6913_25_r0s4__1 <= add_i6913_25_r0s3__1;
     if (_GEN_5)
-      add_i6962_25_r0s3__2 <= _GEN_529[2];
+      add_i6913_25_r0s3__2 <= _GEN_529[2];
     if (_GEN_4)
-      add_i6962_25_r0s4__2 <= add_i6962_25_r0s3__2;
+      add_i6913_25_r0s4__2 <= add_i6913_25_r0s3__2;
     if (_GEN_5)
-      add_i6962_25_r0s3__3 <= _GEN_529[3];
+      add_i6913_25_r0s3__3 <= _GEN_529[3];
     if (_GEN_4)
-      add_i6962_25_r0s4__3 <= add_i6962_25_r0s3__3;
+      add_i6913_25_r0s4__3 <= add_i6913_25_r0s3__3;
     if (_GEN_5)
-      add_i6962_25_r0s3__4 <= _GEN_529[4];
+      add_i6913_25_r0s3__4 <= _GEN_529[4];
     if (_GEN_4)
-      add_i6962_25_r0s4__4 <= add_i6962_25_r0s3__4;
+      add_i6913_25_r0s4__4 <= add_i6913_25_r0s3__4;
     if (_GEN_5)
-      add_i6962_25_r0s3__5 <= _GEN_529[5];
+      add_i6913_25_r0s3__5 <= _GEN_529[5];
     if (_GEN_4)
-      add_i6962_25_r0s4__5 <= add_i6962_25_r0s3__5;
+      add_i6913_25_r0s4__5 <= add_i6913_25_r0s3__5;
     if (_GEN_5)
-      add_i6962_25_r0s3__6 <= _GEN_529[6];
+      add_i6913_25_r0s3__6 <= _GEN_529[6];
     if (_GEN_4)
-      add_i6962_25_r0s4__6 <= add_i6962_25_r0s3__6;
+      add_i6913_25_r0s4__6 <= add_i6913_25_r0s3__6;
     if (_GEN_5)
-      add_i6962_25_r0s3__7 <= _GEN_529[7];
+      add_i6913_25_r0s3__7 <= _GEN_529[7];
     if (_GEN_4)
-      add_i6962_25_r0s4__7 <= add_i6962_25_r0s3__7;
+      add_i6913_25_r0s4__7 <= add_i6913_25_r0s3__7;
     if (_GEN_5)
-      add_i6962_25_r0s3__8 <= _GEN_529[8];
+      add_i6913_25_r0s3__8 <= _GEN_529[8];
     if (_GEN_4)
-      add_i6962_25_r0s4__8 <= add_i6962_25_r0s3__8;
+      add_i6913_25_r0s4__8 <= add_i6913_25_r0s3__8;
     if (_GEN_3)
-      mul_i7108_25_r0s5 <=
-        {cmp_i_i49_i_6_25_r0s4
-           ? shl_i5187_25_r0s4[0]
-           : cmp_i_i49_i_5_25_r0s4 & shl_i5187_25_r0s4__1[0],
-         cmp_i_i49_i_5_25_r0s4
-           ? shl_i5187_25_r0s4
-           : {1'h0, cmp_i_i49_i_4_25_r0s4 ? shl_i5187_25_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_25_r0s4
-           ? shl_i5187_25_r0s4
-           : {1'h0, cmp_i_i49_i_3_25_r0s4 ? shl_i5187_25_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_25_r0s4
-           ? shl_i5187_25_r0s4
-           : {1'h0, cmp_i_i49_i_2_25_r0s4 ? shl_i5187_25_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_25_r0s4
-           ? shl_i5187_25_r0s4
-           : {1'h0, cmp_i_i49_i_1_25_r0s4 ? shl_i5187_25_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_25_r0s4
-           ? shl_i5187_25_r0s4
-           : {1'h0, cmp_i_i49_i_25_r0s4 ? shl_i5187_25_r0s4__1 : 3'h0},
-         cmp_i_i49_i_25_r0s4 ? shl_i5187_25_r0s4 : 4'h0}
+      mul_i7006_25_r0s5 <=
+        {cmp_i_i_i_1_6_25_r0s4
+           ? shl_i5191_25_r0s4[0]
+           : cmp_i_i_i_1_5_25_r0s4 & shl_i5191_25_r0s4__1[0],
+         cmp_i_i_i_1_5_25_r0s4
+           ? shl_i5191_25_r0s4
+           : {1'h0, cmp_i_i_i_1_4_25_r0s4 ? shl_i5191_25_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_25_r0s4
+           ? shl_i5191_25_r0s4
+           : {1'h0, cmp_i_i_i_1_3_25_r0s4 ? shl_i5191_25_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_25_r0s4
+           ? shl_i5191_25_r0s4
+           : {1'h0, cmp_i_i_i_1_2_25_r0s4 ? shl_i5191_25_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_25_r0s4
+           ? shl_i5191_25_r0s4
+           : {1'h0, cmp_i_i_i_1_1_25_r0s4 ? shl_i5191_25_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_25_r0s4
+           ? shl_i5191_25_r0s4
+           : {1'h0, cmp_i_i_i_1_25_r0s4 ? shl_i5191_25_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_25_r0s4 ? shl_i5191_25_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_25_r0s4__8,
-           add_i6962_25_r0s4__7,
-           add_i6962_25_r0s4__6,
-           add_i6962_25_r0s4__5,
-           add_i6962_25_r0s4__4,
-           add_i6962_25_r0s4__3,
-           add_i6962_25_r0s4__2,
-           add_i6962_25_r0s4__1,
-           add_i6962_25_r0s4};
+           add_i6913_25_r0s4__8,
+           add_i6913_25_r0s4__7,
+           add_i6913_25_r0s4__6,
+           add_i6913_25_r0s4__5,
+           add_i6913_25_r0s4__4,
+           add_i6913_25_r0s4__3,
+           add_i6913_25_r0s4__2,
+           add_i6913_25_r0s4__1,
+           add_i6913_25_r0s4};
     if (_GEN_2)
-      mul_i7108_25_r0s6 <= mul_i7108_25_r0s5;
+      mul_i7006_25_r0s6 <= mul_i7006_25_r0s5;
     if (_GEN_4)
-      cmp_i5718_25_r0s4 <= $signed(_GEN_531) < 10'sh1;
+      cmp_i5673_25_r0s4 <= $signed(_GEN_531) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_25_r0s5 <= cmp_i5718_25_r0s4;
+      cmp_i5673_25_r0s5 <= cmp_i5673_25_r0s4;
     if (_GEN_2)
-      cmp_i5718_25_r0s6 <= cmp_i5718_25_r0s5;
+      cmp_i5673_25_r0s6 <= cmp_i5673_25_r0s5;
     if (_GEN_4)
-      v790_r0s4 <= $signed(_GEN_531) > 10'sh0 ? _GEN_531 : 10'h0;
+      v867_r0s4 <= $signed(_GEN_531) > 10'sh0 ? _GEN_531 : 10'h0;
     if (_GEN_3)
-      v790_r0s5 <= v790_r0s4;
+      v867_r0s5 <= v867_r0s4;
     if (_GEN_2)
-      v790_r0s6 <= v790_r0s5;
+      v867_r0s6 <= v867_r0s5;
     if (_GEN_1)
-      add_i4654_25_r0s7 <=
+      add_i4657_25_r0s7 <=
         {1'h0,
-         v790_r0s6,
+         v867_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_89[1] & (_GEN_90 | _GEN_89[2])
            : _GEN_89[4] & (_GEN_90 | (|{_GEN_89[5], _GEN_89[3:1]}))}
         + {10'h0,
-           mul_i7108_25_r0s6[24],
+           mul_i7006_25_r0s6[24],
            _GEN_89[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_89[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_25_r0s3 <= _GEN_528;
+      level103_sroa_0_0_v_25_r0s3 <= _GEN_528;
     if (_GEN_4)
-      level95_sroa_0_0_v_25_r0s4 <= level95_sroa_0_0_v_25_r0s3;
+      level103_sroa_0_0_v_25_r0s4 <= level103_sroa_0_0_v_25_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_25_r0s5 <= level95_sroa_0_0_v_25_r0s4;
+      level103_sroa_0_0_v_25_r0s5 <= level103_sroa_0_0_v_25_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_25_r0s6 <= level95_sroa_0_0_v_25_r0s5;
+      level103_sroa_0_0_v_25_r0s6 <= level103_sroa_0_0_v_25_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_25_r0s7 <= level95_sroa_0_0_v_25_r0s6;
+      level103_sroa_0_0_v_25_r0s7 <= level103_sroa_0_0_v_25_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_25_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_25_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[415:400]
           : and_r0s7__26
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_25_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_25_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_25_r0s7[14:0]
-                        : add_i4654_25_r0s7[17:3]})
-                | {level95_sroa_0_0_v_25_r0s7[9], 15'h0}
+                        ? add_i4657_25_r0s7[14:0]
+                        : add_i4657_25_r0s7[17:3]})
+                | {level103_sroa_0_0_v_25_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__25 <= kept_sroa_0_0_r0[425:416] == 10'h0;
@@ -35631,7 +35700,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__26 <= xor_r0s1__26;
     if (_GEN_5)
       and_r0s3__152 <=
-        ~(or_cond7489_r0s2 ? _GEN_533 == 10'h0 : icmp_r0s2__25) & xor_r0s2__26;
+        ~(or_cond7387_r0s2 ? _GEN_533 == 10'h0 : icmp_r0s2__25) & xor_r0s2__26;
     if (_GEN_4)
       and_r0s4__27 <= and_r0s3__152;
     if (_GEN_3)
@@ -35641,9 +35710,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__27 <= and_r0s6__27;
     if (_GEN_6)
-      add_i4012_26_r0s2 <= _GEN_534;
+      add_i4027_26_r0s2 <= _GEN_534;
     if (_GEN_5) begin
-      add_i4012_26_r0s3 <= add_i4012_26_r0s2;
+      add_i4027_26_r0s3 <= add_i4027_26_r0s2;
       and_r0s3__153 <= _GEN_756 & _GEN_759;
       xor_r0s3__39 <= ~(_GEN_536[0]);
       and_r0s3__154 <= _GEN_756;
@@ -35656,136 +35725,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__157 <= _GEN_756 & ~_GEN_759;
     end
     if (_GEN_4)
-      cmp_i_i49_i_26_r0s4 <= _GEN_539[4:2] == 3'h5;
+      cmp_i_i_i_1_26_r0s4 <= _GEN_539[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_26_r0s2 <= $signed(_GEN_534) < -10'shC;
+      cmp_i5033_26_r0s2 <= $signed(_GEN_534) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_26_r0s3 <= cmp_i5029_26_r0s2;
+      cmp_i5033_26_r0s3 <= cmp_i5033_26_r0s2;
     if (_GEN_4) begin
-      shl_i5187_26_r0s4 <= _GEN_760[3:0];
-      cmp_i_i49_i_1_26_r0s4 <= _GEN_539[4:2] == 3'h6;
-      shl_i5187_26_r0s4__1 <= _GEN_760[6:4];
-      cmp_i_i49_i_2_26_r0s4 <= &(_GEN_539[4:2]);
-      cmp_i_i49_i_3_26_r0s4 <= _GEN_539[4:2] == 3'h0;
-      cmp_i_i49_i_4_26_r0s4 <= _GEN_539[4:2] == 3'h1;
-      cmp_i_i49_i_5_26_r0s4 <= _GEN_539[4:2] == 3'h2;
-      cmp_i_i49_i_6_26_r0s4 <= _GEN_539[4:2] == 3'h3;
+      shl_i5191_26_r0s4 <= _GEN_760[3:0];
+      cmp_i_i_i_1_1_26_r0s4 <= _GEN_539[4:2] == 3'h6;
+      shl_i5191_26_r0s4__1 <= _GEN_760[6:4];
+      cmp_i_i_i_1_2_26_r0s4 <= &(_GEN_539[4:2]);
+      cmp_i_i_i_1_3_26_r0s4 <= _GEN_539[4:2] == 3'h0;
+      cmp_i_i_i_1_4_26_r0s4 <= _GEN_539[4:2] == 3'h1;
+      cmp_i_i_i_1_5_26_r0s4 <= _GEN_539[4:2] == 3'h2;
+      cmp_i_i_i_1_6_26_r0s4 <= _GEN_539[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_26_r0s3 <= _GEN_536[0];
+      add_i6913_26_r0s3 <= _GEN_536[0];
     if (_GEN_4)
-      add_i6962_26_r0s4 <= add_i6962_26_r0s3;
+      add_i6913_26_r0s4 <= add_i6913_26_r0s3;
     if (_GEN_5)
-      add_i6962_26_r0s3__1 <= _GEN_536[1];
+      add_i6913_26_r0s3__1 <= _GEN_536[1];
     if (_GEN_4)
-      add_i6962_26_r0s4__1 <= add_i6962_26_r0s3__1;
+      add_i6913_26_r0s4__1 <= add_i6913_26_r0s3__1;
     if (_GEN_5)
-      add_i6962_26_r0s3__2 <= _GEN_536[2];
+      add_i6913_26_r0s3__2 <= _GEN_536[2];
     if (_GEN_4)
-      add_i6962_26_r0s4__2 <= add_i6962_26_r0s3__2;
+      add_i6913_26_r0s4__2 <= add_i6913_26_r0s3__2;
     if (_GEN_5)
-      add_i6962_26_r0s3__3 <= _GEN_536[3];
+      add_i6913_26_r0s3__3 <= _GEN_536[3];
     if (_GEN_4)
-      add_i6962_26_r0s4__3 <= add_i6962_26_r0s3__3;
+      add_i6913_26_r0s4__3 <= add_i6913_26_r0s3__3;
     if (_GEN_5)
-      add_i6962_26_r0s3__4 <= _GEN_536[4];
+      add_i6913_26_r0s3__4 <= _GEN_536[4];
     if (_GEN_4)
-      add_i6962_26_r0s4__4 <= add_i6962_26_r0s3__4;
+      add_i6913_26_r0s4__4 <= add_i6913_26_r0s3__4;
     if (_GEN_5)
-      add_i6962_26_r0s3__5 <= _GEN_536[5];
+      add_i6913_26_r0s3__5 <= _GEN_536[5];
     if (_GEN_4)
-      add_i6962_26_r0s4__5 <= add_i6962_26_r0s3__5;
+      add_i6913_26_r0s4__5 <= add_i6913_26_r0s3__5;
     if (_GEN_5)
-      add_i6962_26_r0s3__6 <= _GEN_536[6];
+      add_i6913_26_r0s3__6 <= _GEN_536[6];
     if (_GEN_4)
-      add_i6962_26_r0s4__6 <= add_i6962_26_r0s3__6;
+      add_i6913_26_r0s4__6 <= add_i6913_26_r0s3__6;
     if (_GEN_5)
-      add_i6962_26_r0s3__7 <= _GEN_536[7];
+      add_i6913_26_r0s3__7 <= _GEN_536[7];
     if (_GEN_4)
-      add_i6962_26_r0s4__7 <= add_i6962_26_r0s3__7;
+      add_i6913_26_r0s4__7 <= add_i6913_26_r0s3__7;
     if (_GEN_5)
-      add_i6962_26_r0s3__8 <= _GEN_536[8];
+      add_i6913_26_r0s3__8 <= _GEN_536[8];
     if (_GEN_4)
-      add_i6962_26_r0s4__8 <= add_i6962_26_r0s3__8;
+      add_i6913_26_r0s4__8 <= add_i6913_26_r0s3__8;
     if (_GEN_3)
-      mul_i7108_26_r0s5 <=
-        {cmp_i_i49_i_6_26_r0s4
-           ? shl_i5187_26_r0s4[0]
-           : cmp_i_i49_i_5_26_r0s4 & shl_i5187_26_r0s4__1[0],
-         cmp_i_i49_i_5_26_r0s4
-           ? shl_i5187_26_r0s4
-           : {1'h0, cmp_i_i49_i_4_26_r0s4 ? shl_i5187_26_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_26_r0s4
-           ? shl_i5187_26_r0s4
-           : {1'h0, cmp_i_i49_i_3_26_r0s4 ? shl_i5187_26_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_26_r0s4
-           ? shl_i5187_26_r0s4
-           : {1'h0, cmp_i_i49_i_2_26_r0s4 ? shl_i5187_26_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_26_r0s4
-           ? shl_i5187_26_r0s4
-           : {1'h0, cmp_i_i49_i_1_26_r0s4 ? shl_i5187_26_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_26_r0s4
-           ? shl_i5187_26_r0s4
-           : {1'h0, cmp_i_i49_i_26_r0s4 ? shl_i5187_26_r0s4__1 : 3'h0},
-         cmp_i_i49_i_26_r0s4 ? shl_i5187_26_r0s4 : 4'h0}
+      mul_i7006_26_r0s5 <=
+        {cmp_i_i_i_1_6_26_r0s4
+           ? shl_i5191_26_r0s4[0]
+           : cmp_i_i_i_1_5_26_r0s4 & shl_i5191_26_r0s4__1[0],
+         cmp_i_i_i_1_5_26_r0s4
+           ? shl_i5191_26_r0s4
+           : {1'h0, cmp_i_i_i_1_4_26_r0s4 ? shl_i5191_26_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_26_r0s4
+           ? shl_i5191_26_r0s4
+           : {1'h0, cmp_i_i_i_1_3_26_r0s4 ? shl_i5191_26_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_26_r0s4
+           ? shl_i5191_26_r0s4
+           : {1'h0, cmp_i_i_i_1_2_26_r0s4 ? shl_i5191_26_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_26_r0s4
+           ? shl_i5191_26_r0s4
+           : {1'h0, cmp_i_i_i_1_1_26_r0s4 ? shl_i5191_26_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_26_r0s4
+           ? shl_i5191_26_r0s4
+           : {1'h0, cmp_i_i_i_1_26_r0s4 ? shl_i5191_26_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_26_r0s4 ? shl_i5191_26_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_26_r0s4__8,
-           add_i6962_26_r0s4__7,
-           add_i6962_26_r0s4__6,
-           add_i6962_26_r0s4__5,
-           add_i6962_26_r0s4__4,
-           add_i6962_26_r0s4__3,
-           add_i6962_26_r0s4__2,
-           add_i6962_26_r0s4__1,
-           add_i6962_26_r0s4};
+           add_i6913_26_r0s4__8,
+           add_i6913_26_r0s4__7,
+           add_i6913_26_r0s4__6,
+           add_i6913_26_r0s4__5,
+           add_i6913_26_r0s4__4,
+           add_i6913_26_r0s4__3,
+           add_i6913_26_r0s4__2,
+           add_i6913_26_r0s4__1,
+           add_i6913_26_r0s4};
     if (_GEN_2)
-      mul_i7108_26_r0s6 <= mul_i7108_26_r0s5;
+      mul_i7006_26_r0s6 <= mul_i7006_26_r0s5;
     if (_GEN_4)
-      cmp_i5718_26_r0s4 <= $signed(_GEN_538) < 10'sh1;
+      cmp_i5673_26_r0s4 <= $signed(_GEN_538) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_26_r0s5 <= cmp_i5718_26_r0s4;
+      cmp_i5673_26_r0s5 <= cmp_i5673_26_r0s4;
     if (_GEN_2)
-      cmp_i5718_26_r0s6 <= cmp_i5718_26_r0s5;
+      cmp_i5673_26_r0s6 <= cmp_i5673_26_r0s5;
     if (_GEN_4)
-      v814_r0s4 <= $signed(_GEN_538) > 10'sh0 ? _GEN_538 : 10'h0;
+      v894_r0s4 <= $signed(_GEN_538) > 10'sh0 ? _GEN_538 : 10'h0;
     if (_GEN_3)
-      v814_r0s5 <= v814_r0s4;
+      v894_r0s5 <= v894_r0s4;
     if (_GEN_2)
-      v814_r0s6 <= v814_r0s5;
+      v894_r0s6 <= v894_r0s5;
     if (_GEN_1)
-      add_i4654_26_r0s7 <=
+      add_i4657_26_r0s7 <=
         {1'h0,
-         v814_r0s6,
+         v894_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_92[1] & (_GEN_93 | _GEN_92[2])
            : _GEN_92[4] & (_GEN_93 | (|{_GEN_92[5], _GEN_92[3:1]}))}
         + {10'h0,
-           mul_i7108_26_r0s6[24],
+           mul_i7006_26_r0s6[24],
            _GEN_92[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_92[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_26_r0s3 <= _GEN_535;
+      level103_sroa_0_0_v_26_r0s3 <= _GEN_535;
     if (_GEN_4)
-      level95_sroa_0_0_v_26_r0s4 <= level95_sroa_0_0_v_26_r0s3;
+      level103_sroa_0_0_v_26_r0s4 <= level103_sroa_0_0_v_26_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_26_r0s5 <= level95_sroa_0_0_v_26_r0s4;
+      level103_sroa_0_0_v_26_r0s5 <= level103_sroa_0_0_v_26_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_26_r0s6 <= level95_sroa_0_0_v_26_r0s5;
+      level103_sroa_0_0_v_26_r0s6 <= level103_sroa_0_0_v_26_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_26_r0s7 <= level95_sroa_0_0_v_26_r0s6;
+      level103_sroa_0_0_v_26_r0s7 <= level103_sroa_0_0_v_26_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_26_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_26_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[431:416]
           : and_r0s7__27
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_26_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_26_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_26_r0s7[14:0]
-                        : add_i4654_26_r0s7[17:3]})
-                | {level95_sroa_0_0_v_26_r0s7[9], 15'h0}
+                        ? add_i4657_26_r0s7[14:0]
+                        : add_i4657_26_r0s7[17:3]})
+                | {level103_sroa_0_0_v_26_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__26 <= kept_sroa_0_0_r0[441:432] == 10'h0;
@@ -35795,7 +35864,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__27 <= xor_r0s1__27;
     if (_GEN_5)
       and_r0s3__158 <=
-        ~(or_cond7489_r0s2 ? _GEN_540 == 10'h0 : icmp_r0s2__26) & xor_r0s2__27;
+        ~(or_cond7387_r0s2 ? _GEN_540 == 10'h0 : icmp_r0s2__26) & xor_r0s2__27;
     if (_GEN_4)
       and_r0s4__28 <= and_r0s3__158;
     if (_GEN_3)
@@ -35805,9 +35874,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__28 <= and_r0s6__28;
     if (_GEN_6)
-      add_i4012_27_r0s2 <= _GEN_541;
+      add_i4027_27_r0s2 <= _GEN_541;
     if (_GEN_5) begin
-      add_i4012_27_r0s3 <= add_i4012_27_r0s2;
+      add_i4027_27_r0s3 <= add_i4027_27_r0s2;
       and_r0s3__159 <= _GEN_763 & _GEN_766;
       xor_r0s3__40 <= ~(_GEN_543[0]);
       and_r0s3__160 <= _GEN_763;
@@ -35820,136 +35889,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__163 <= _GEN_763 & ~_GEN_766;
     end
     if (_GEN_4)
-      cmp_i_i49_i_27_r0s4 <= _GEN_546[4:2] == 3'h5;
+      cmp_i_i_i_1_27_r0s4 <= _GEN_546[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_27_r0s2 <= $signed(_GEN_541) < -10'shC;
+      cmp_i5033_27_r0s2 <= $signed(_GEN_541) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_27_r0s3 <= cmp_i5029_27_r0s2;
+      cmp_i5033_27_r0s3 <= cmp_i5033_27_r0s2;
     if (_GEN_4) begin
-      shl_i5187_27_r0s4 <= _GEN_767[3:0];
-      cmp_i_i49_i_1_27_r0s4 <= _GEN_546[4:2] == 3'h6;
-      shl_i5187_27_r0s4__1 <= _GEN_767[6:4];
-      cmp_i_i49_i_2_27_r0s4 <= &(_GEN_546[4:2]);
-      cmp_i_i49_i_3_27_r0s4 <= _GEN_546[4:2] == 3'h0;
-      cmp_i_i49_i_4_27_r0s4 <= _GEN_546[4:2] == 3'h1;
-      cmp_i_i49_i_5_27_r0s4 <= _GEN_546[4:2] == 3'h2;
-      cmp_i_i49_i_6_27_r0s4 <= _GEN_546[4:2] == 3'h3;
+      shl_i5191_27_r0s4 <= _GEN_767[3:0];
+      cmp_i_i_i_1_1_27_r0s4 <= _GEN_546[4:2] == 3'h6;
+      shl_i5191_27_r0s4__1 <= _GEN_767[6:4];
+      cmp_i_i_i_1_2_27_r0s4 <= &(_GEN_546[4:2]);
+      cmp_i_i_i_1_3_27_r0s4 <= _GEN_546[4:2] == 3'h0;
+      cmp_i_i_i_1_4_27_r0s4 <= _GEN_546[4:2] == 3'h1;
+      cmp_i_i_i_1_5_27_r0s4 <= _GEN_546[4:2] == 3'h2;
+      cmp_i_i_i_1_6_27_r0s4 <= _GEN_546[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_27_r0s3 <= _GEN_543[0];
+      add_i6913_27_r0s3 <= _GEN_543[0];
     if (_GEN_4)
-      add_i6962_27_r0s4 <= add_i6962_27_r0s3;
+      add_i6913_27_r0s4 <= add_i6913_27_r0s3;
     if (_GEN_5)
-      add_i6962_27_r0s3__1 <= _GEN_543[1];
+      add_i6913_27_r0s3__1 <= _GEN_543[1];
     if (_GEN_4)
-      add_i6962_27_r0s4__1 <= add_i6962_27_r0s3__1;
+      add_i6913_27_r0s4__1 <= add_i6913_27_r0s3__1;
     if (_GEN_5)
-      add_i6962_27_r0s3__2 <= _GEN_543[2];
+      add_i6913_27_r0s3__2 <= _GEN_543[2];
     if (_GEN_4)
-      add_i6962_27_r0s4__2 <= add_i6962_27_r0s3__2;
+      add_i6913_27_r0s4__2 <= add_i6913_27_r0s3__2;
     if (_GEN_5)
-      add_i6962_27_r0s3__3 <= _GEN_543[3];
+      add_i6913_27_r0s3__3 <= _GEN_543[3];
     if (_GEN_4)
-      add_i6962_27_r0s4__3 <= add_i6962_27_r0s3__3;
+      add_i6913_27_r0s4__3 <= add_i6913_27_r0s3__3;
     if (_GEN_5)
-      add_i6962_27_r0s3__4 <= _GEN_543[4];
+      add_i6913_27_r0s3__4 <= _GEN_543[4];
     if (_GEN_4)
-      add_i6962_27_r0s4__4 <= add_i6962_27_r0s3__4;
+      add_i6913_27_r0s4__4 <= add_i6913_27_r0s3__4;
     if (_GEN_5)
-      add_i6962_27_r0s3__5 <= _GEN_543[5];
+      add_i6913_27_r0s3__5 <= _GEN_543[5];
     if (_GEN_4)
-      add_i6962_27_r0s4__5 <= add_i6962_27_r0s3__5;
+      add_i6913_27_r0s4__5 <= add_i6913_27_r0s3__5;
     if (_GEN_5)
-      add_i6962_27_r0s3__6 <= _GEN_543[6];
+      add_i6913_27_r0s3__6 <= _GEN_543[6];
     if (_GEN_4)
-      add_i6962_27_r0s4__6 <= add_i6962_27_r0s3__6;
+      add_i6913_27_r0s4__6 <= add_i6913_27_r0s3__6;
     if (_GEN_5)
-      add_i6962_27_r0s3__7 <= _GEN_543[7];
+      add_i6913_27_r0s3__7 <= _GEN_543[7];
     if (_GEN_4)
-      add_i6962_27_r0s4__7 <= add_i6962_27_r0s3__7;
+      add_i6913_27_r0s4__7 <= add_i6913_27_r0s3__7;
     if (_GEN_5)
-      add_i6962_27_r0s3__8 <= _GEN_543[8];
+      add_i6913_27_r0s3__8 <= _GEN_543[8];
     if (_GEN_4)
-      add_i6962_27_r0s4__8 <= add_i6962_27_r0s3__8;
+      add_i6913_27_r0s4__8 <= add_i6913_27_r0s3__8;
     if (_GEN_3)
-      mul_i7108_27_r0s5 <=
-        {cmp_i_i49_i_6_27_r0s4
-           ? shl_i5187_27_r0s4[0]
-           : cmp_i_i49_i_5_27_r0s4 & shl_i5187_27_r0s4__1[0],
-         cmp_i_i49_i_5_27_r0s4
-           ? shl_i5187_27_r0s4
-           : {1'h0, cmp_i_i49_i_4_27_r0s4 ? shl_i5187_27_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_27_r0s4
-           ? shl_i5187_27_r0s4
-           : {1'h0, cmp_i_i49_i_3_27_r0s4 ? shl_i5187_27_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_27_r0s4
-           ? shl_i5187_27_r0s4
-           : {1'h0, cmp_i_i49_i_2_27_r0s4 ? shl_i5187_27_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_27_r0s4
-           ? shl_i5187_27_r0s4
-           : {1'h0, cmp_i_i49_i_1_27_r0s4 ? shl_i5187_27_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_27_r0s4
-           ? shl_i5187_27_r0s4
-           : {1'h0, cmp_i_i49_i_27_r0s4 ? shl_i5187_27_r0s4__1 : 3'h0},
-         cmp_i_i49_i_27_r0s4 ? shl_i5187_27_r0s4 : 4'h0}
+      mul_i7006_27_r0s5 <=
+        {cmp_i_i_i_1_6_27_r0s4
+           ? shl_i5191_27_r0s4[0]
+           : cmp_i_i_i_1_5_27_r0s4 & shl_i5191_27_r0s4__1[0],
+         cmp_i_i_i_1_5_27_r0s4
+           ? shl_i5191_27_r0s4
+           : {1'h0, cmp_i_i_i_1_4_27_r0s4 ? shl_i5191_27_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_27_r0s4
+           ? shl_i5191_27_r0s4
+           : {1'h0, cmp_i_i_i_1_3_27_r0s4 ? shl_i5191_27_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_27_r0s4
+           ? shl_i5191_27_r0s4
+           : {1'h0, cmp_i_i_i_1_2_27_r0s4 ? shl_i5191_27_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_27_r0s4
+           ? shl_i5191_27_r0s4
+           : {1'h0, cmp_i_i_i_1_1_27_r0s4 ? shl_i5191_27_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_27_r0s4
+           ? shl_i5191_27_r0s4
+           : {1'h0, cmp_i_i_i_1_27_r0s4 ? shl_i5191_27_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_27_r0s4 ? shl_i5191_27_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_27_r0s4__8,
-           add_i6962_27_r0s4__7,
-           add_i6962_27_r0s4__6,
-           add_i6962_27_r0s4__5,
-           add_i6962_27_r0s4__4,
-           add_i6962_27_r0s4__3,
-           add_i6962_27_r0s4__2,
-           add_i6962_27_r0s4__1,
-           add_i6962_27_r0s4};
+           add_i6913_27_r0s4__8,
+           add_i6913_27_r0s4__7,
+           add_i6913_27_r0s4__6,
+           add_i6913_27_r0s4__5,
+           add_i6913_27_r0s4__4,
+           add_i6913_27_r0s4__3,
+           add_i6913_27_r0s4__2,
+           add_i6913_27_r0s4__1,
+           add_i6913_27_r0s4};
     if (_GEN_2)
-      mul_i7108_27_r0s6 <= mul_i7108_27_r0s5;
+      mul_i7006_27_r0s6 <= mul_i7006_27_r0s5;
     if (_GEN_4)
-      cmp_i5718_27_r0s4 <= $signed(_GEN_545) < 10'sh1;
+      cmp_i5673_27_r0s4 <= $signed(_GEN_545) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_27_r0s5 <= cmp_i5718_27_r0s4;
+      cmp_i5673_27_r0s5 <= cmp_i5673_27_r0s4;
     if (_GEN_2)
-      cmp_i5718_27_r0s6 <= cmp_i5718_27_r0s5;
+      cmp_i5673_27_r0s6 <= cmp_i5673_27_r0s5;
     if (_GEN_4)
-      v838_r0s4 <= $signed(_GEN_545) > 10'sh0 ? _GEN_545 : 10'h0;
+      v921_r0s4 <= $signed(_GEN_545) > 10'sh0 ? _GEN_545 : 10'h0;
     if (_GEN_3)
-      v838_r0s5 <= v838_r0s4;
+      v921_r0s5 <= v921_r0s4;
     if (_GEN_2)
-      v838_r0s6 <= v838_r0s5;
+      v921_r0s6 <= v921_r0s5;
     if (_GEN_1)
-      add_i4654_27_r0s7 <=
+      add_i4657_27_r0s7 <=
         {1'h0,
-         v838_r0s6,
+         v921_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_95[1] & (_GEN_96 | _GEN_95[2])
            : _GEN_95[4] & (_GEN_96 | (|{_GEN_95[5], _GEN_95[3:1]}))}
         + {10'h0,
-           mul_i7108_27_r0s6[24],
+           mul_i7006_27_r0s6[24],
            _GEN_95[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_95[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_27_r0s3 <= _GEN_542;
+      level103_sroa_0_0_v_27_r0s3 <= _GEN_542;
     if (_GEN_4)
-      level95_sroa_0_0_v_27_r0s4 <= level95_sroa_0_0_v_27_r0s3;
+      level103_sroa_0_0_v_27_r0s4 <= level103_sroa_0_0_v_27_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_27_r0s5 <= level95_sroa_0_0_v_27_r0s4;
+      level103_sroa_0_0_v_27_r0s5 <= level103_sroa_0_0_v_27_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_27_r0s6 <= level95_sroa_0_0_v_27_r0s5;
+      level103_sroa_0_0_v_27_r0s6 <= level103_sroa_0_0_v_27_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_27_r0s7 <= level95_sroa_0_0_v_27_r0s6;
+      level103_sroa_0_0_v_27_r0s7 <= level103_sroa_0_0_v_27_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_27_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_27_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[447:432]
           : and_r0s7__28
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_27_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_27_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_27_r0s7[14:0]
-                        : add_i4654_27_r0s7[17:3]})
-                | {level95_sroa_0_0_v_27_r0s7[9], 15'h0}
+                        ? add_i4657_27_r0s7[14:0]
+                        : add_i4657_27_r0s7[17:3]})
+                | {level103_sroa_0_0_v_27_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__27 <= kept_sroa_0_0_r0[457:448] == 10'h0;
@@ -35959,7 +36028,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__28 <= xor_r0s1__28;
     if (_GEN_5)
       and_r0s3__164 <=
-        ~(or_cond7489_r0s2 ? _GEN_547 == 10'h0 : icmp_r0s2__27) & xor_r0s2__28;
+        ~(or_cond7387_r0s2 ? _GEN_547 == 10'h0 : icmp_r0s2__27) & xor_r0s2__28;
     if (_GEN_4)
       and_r0s4__29 <= and_r0s3__164;
     if (_GEN_3)
@@ -35969,9 +36038,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__29 <= and_r0s6__29;
     if (_GEN_6)
-      add_i4012_28_r0s2 <= _GEN_548;
+      add_i4027_28_r0s2 <= _GEN_548;
     if (_GEN_5) begin
-      add_i4012_28_r0s3 <= add_i4012_28_r0s2;
+      add_i4027_28_r0s3 <= add_i4027_28_r0s2;
       and_r0s3__165 <= _GEN_770 & _GEN_773;
       xor_r0s3__41 <= ~(_GEN_550[0]);
       and_r0s3__166 <= _GEN_770;
@@ -35984,136 +36053,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__169 <= _GEN_770 & ~_GEN_773;
     end
     if (_GEN_4)
-      cmp_i_i49_i_28_r0s4 <= _GEN_553[4:2] == 3'h5;
+      cmp_i_i_i_1_28_r0s4 <= _GEN_553[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_28_r0s2 <= $signed(_GEN_548) < -10'shC;
+      cmp_i5033_28_r0s2 <= $signed(_GEN_548) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_28_r0s3 <= cmp_i5029_28_r0s2;
+      cmp_i5033_28_r0s3 <= cmp_i5033_28_r0s2;
     if (_GEN_4) begin
-      shl_i5187_28_r0s4 <= _GEN_774[3:0];
-      cmp_i_i49_i_1_28_r0s4 <= _GEN_553[4:2] == 3'h6;
-      shl_i5187_28_r0s4__1 <= _GEN_774[6:4];
-      cmp_i_i49_i_2_28_r0s4 <= &(_GEN_553[4:2]);
-      cmp_i_i49_i_3_28_r0s4 <= _GEN_553[4:2] == 3'h0;
-      cmp_i_i49_i_4_28_r0s4 <= _GEN_553[4:2] == 3'h1;
-      cmp_i_i49_i_5_28_r0s4 <= _GEN_553[4:2] == 3'h2;
-      cmp_i_i49_i_6_28_r0s4 <= _GEN_553[4:2] == 3'h3;
+      shl_i5191_28_r0s4 <= _GEN_774[3:0];
+      cmp_i_i_i_1_1_28_r0s4 <= _GEN_553[4:2] == 3'h6;
+      shl_i5191_28_r0s4__1 <= _GEN_774[6:4];
+      cmp_i_i_i_1_2_28_r0s4 <= &(_GEN_553[4:2]);
+      cmp_i_i_i_1_3_28_r0s4 <= _GEN_553[4:2] == 3'h0;
+      cmp_i_i_i_1_4_28_r0s4 <= _GEN_553[4:2] == 3'h1;
+      cmp_i_i_i_1_5_28_r0s4 <= _GEN_553[4:2] == 3'h2;
+      cmp_i_i_i_1_6_28_r0s4 <= _GEN_553[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_28_r0s3 <= _GEN_550[0];
+      add_i6913_28_r0s3 <= _GEN_550[0];
     if (_GEN_4)
-      add_i6962_28_r0s4 <= add_i6962_28_r0s3;
+      add_i6913_28_r0s4 <= add_i6913_28_r0s3;
     if (_GEN_5)
-      add_i6962_28_r0s3__1 <= _GEN_550[1];
+      add_i6913_28_r0s3__1 <= _GEN_550[1];
     if (_GEN_4)
-      add_i6962_28_r0s4__1 <= add_i6962_28_r0s3__1;
+      add_i6913_28_r0s4__1 <= add_i6913_28_r0s3__1;
     if (_GEN_5)
-      add_i6962_28_r0s3__2 <= _GEN_550[2];
+      add_i6913_28_r0s3__2 <= _GEN_550[2];
     if (_GEN_4)
-      add_i6962_28_r0s4__2 <= add_i6962_28_r0s3__2;
+      add_i6913_28_r0s4__2 <= add_i6913_28_r0s3__2;
     if (_GEN_5)
-      add_i6962_28_r0s3__3 <= _GEN_550[3];
+      add_i6913_28_r0s3__3 <= _GEN_550[3];
     if (_GEN_4)
-      add_i6962_28_r0s4__3 <= add_i6962_28_r0s3__3;
+      add_i6913_28_r0s4__3 <= add_i6913_28_r0s3__3;
     if (_GEN_5)
-      add_i6962_28_r0s3__4 <= _GEN_550[4];
+      add_i6913_28_r0s3__4 <= _GEN_550[4];
     if (_GEN_4)
-      add_i6962_28_r0s4__4 <= add_i6962_28_r0s3__4;
+      add_i6913_28_r0s4__4 <= add_i6913_28_r0s3__4;
     if (_GEN_5)
-      add_i6962_28_r0s3__5 <= _GEN_550[5];
+      add_i6913_28_r0s3__5 <= _GEN_550[5];
     if (_GEN_4)
-      add_i6962_28_r0s4__5 <= add_i6962_28_r0s3__5;
+      add_i6913_28_r0s4__5 <= add_i6913_28_r0s3__5;
     if (_GEN_5)
-      add_i6962_28_r0s3__6 <= _GEN_550[6];
+      add_i6913_28_r0s3__6 <= _GEN_550[6];
     if (_GEN_4)
-      add_i6962_28_r0s4__6 <= add_i6962_28_r0s3__6;
+      add_i6913_28_r0s4__6 <= add_i6913_28_r0s3__6;
     if (_GEN_5)
-      add_i6962_28_r0s3__7 <= _GEN_550[7];
+      add_i6913_28_r0s3__7 <= _GEN_550[7];
     if (_GEN_4)
-      add_i6962_28_r0s4__7 <= add_i6962_28_r0s3__7;
+      add_i6913_28_r0s4__7 <= add_i6913_28_r0s3__7;
     if (_GEN_5)
-      add_i6962_28_r0s3__8 <= _GEN_550[8];
+      add_i6913_28_r0s3__8 <= _GEN_550[8];
     if (_GEN_4)
-      add_i6962_28_r0s4__8 <= add_i6962_28_r0s3__8;
+      add_i6913_28_r0s4__8 <= add_i6913_28_r0s3__8;
     if (_GEN_3)
-      mul_i7108_28_r0s5 <=
-        {cmp_i_i49_i_6_28_r0s4
-           ? shl_i5187_28_r0s4[0]
-           : cmp_i_i49_i_5_28_r0s4 & shl_i5187_28_r0s4__1[0],
-         cmp_i_i49_i_5_28_r0s4
-           ? shl_i5187_28_r0s4
-           : {1'h0, cmp_i_i49_i_4_28_r0s4 ? shl_i5187_28_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_28_r0s4
-           ? shl_i5187_28_r0s4
-           : {1'h0, cmp_i_i49_i_3_28_r0s4 ? shl_i5187_28_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_28_r0s4
-           ? shl_i5187_28_r0s4
-           : {1'h0, cmp_i_i49_i_2_28_r0s4 ? shl_i5187_28_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_28_r0s4
-           ? shl_i5187_28_r0s4
-           : {1'h0, cmp_i_i49_i_1_28_r0s4 ? shl_i5187_28_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_28_r0s4
-           ? shl_i5187_28_r0s4
-           : {1'h0, cmp_i_i49_i_28_r0s4 ? shl_i5187_28_r0s4__1 : 3'h0},
-         cmp_i_i49_i_28_r0s4 ? shl_i5187_28_r0s4 : 4'h0}
+      mul_i7006_28_r0s5 <=
+        {cmp_i_i_i_1_6_28_r0s4
+           ? shl_i5191_28_r0s4[0]
+           : cmp_i_i_i_1_5_28_r0s4 & shl_i5191_28_r0s4__1[0],
+         cmp_i_i_i_1_5_28_r0s4
+           ? shl_i5191_28_r0s4
+           : {1'h0, cmp_i_i_i_1_4_28_r0s4 ? shl_i5191_28_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_28_r0s4
+           ? shl_i5191_28_r0s4
+           : {1'h0, cmp_i_i_i_1_3_28_r0s4 ? shl_i5191_28_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_28_r0s4
+           ? shl_i5191_28_r0s4
+           : {1'h0, cmp_i_i_i_1_2_28_r0s4 ? shl_i5191_28_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_28_r0s4
+           ? shl_i5191_28_r0s4
+           : {1'h0, cmp_i_i_i_1_1_28_r0s4 ? shl_i5191_28_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_28_r0s4
+           ? shl_i5191_28_r0s4
+           : {1'h0, cmp_i_i_i_1_28_r0s4 ? shl_i5191_28_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_28_r0s4 ? shl_i5191_28_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_28_r0s4__8,
-           add_i6962_28_r0s4__7,
-           add_i6962_28_r0s4__6,
-           add_i6962_28_r0s4__5,
-           add_i6962_28_r0s4__4,
-           add_i6962_28_r0s4__3,
-           add_i6962_28_r0s4__2,
-           add_i6962_28_r0s4__1,
-           add_i6962_28_r0s4};
+           add_i6913_28_r0s4__8,
+           add_i6913_28_r0s4__7,
+           add_i6913_28_r0s4__6,
+           add_i6913_28_r0s4__5,
+           add_i6913_28_r0s4__4,
+           add_i6913_28_r0s4__3,
+           add_i6913_28_r0s4__2,
+           add_i6913_28_r0s4__1,
+           add_i6913_28_r0s4};
     if (_GEN_2)
-      mul_i7108_28_r0s6 <= mul_i7108_28_r0s5;
+      mul_i7006_28_r0s6 <= mul_i7006_28_r0s5;
     if (_GEN_4)
-      cmp_i5718_28_r0s4 <= $signed(_GEN_552) < 10'sh1;
+      cmp_i5673_28_r0s4 <= $signed(_GEN_552) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_28_r0s5 <= cmp_i5718_28_r0s4;
+      cmp_i5673_28_r0s5 <= cmp_i5673_28_r0s4;
     if (_GEN_2)
-      cmp_i5718_28_r0s6 <= cmp_i5718_28_r0s5;
+      cmp_i5673_28_r0s6 <= cmp_i5673_28_r0s5;
     if (_GEN_4)
-      v862_r0s4 <= $signed(_GEN_552) > 10'sh0 ? _GEN_552 : 10'h0;
+      v948_r0s4 <= $signed(_GEN_552) > 10'sh0 ? _GEN_552 : 10'h0;
     if (_GEN_3)
-      v862_r0s5 <= v862_r0s4;
+      v948_r0s5 <= v948_r0s4;
     if (_GEN_2)
-      v862_r0s6 <= v862_r0s5;
+      v948_r0s6 <= v948_r0s5;
     if (_GEN_1)
-      add_i4654_28_r0s7 <=
+      add_i4657_28_r0s7 <=
         {1'h0,
-         v862_r0s6,
+         v948_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_98[1] & (_GEN_99 | _GEN_98[2])
            : _GEN_98[4] & (_GEN_99 | (|{_GEN_98[5], _GEN_98[3:1]}))}
         + {10'h0,
-           mul_i7108_28_r0s6[24],
+           mul_i7006_28_r0s6[24],
            _GEN_98[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_98[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_28_r0s3 <= _GEN_549;
+      level103_sroa_0_0_v_28_r0s3 <= _GEN_549;
     if (_GEN_4)
-      level95_sroa_0_0_v_28_r0s4 <= level95_sroa_0_0_v_28_r0s3;
+      level103_sroa_0_0_v_28_r0s4 <= level103_sroa_0_0_v_28_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_28_r0s5 <= level95_sroa_0_0_v_28_r0s4;
+      level103_sroa_0_0_v_28_r0s5 <= level103_sroa_0_0_v_28_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_28_r0s6 <= level95_sroa_0_0_v_28_r0s5;
+      level103_sroa_0_0_v_28_r0s6 <= level103_sroa_0_0_v_28_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_28_r0s7 <= level95_sroa_0_0_v_28_r0s6;
+      level103_sroa_0_0_v_28_r0s7 <= level103_sroa_0_0_v_28_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_28_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_28_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[463:448]
           : and_r0s7__29
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_28_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_28_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_28_r0s7[14:0]
-                        : add_i4654_28_r0s7[17:3]})
-                | {level95_sroa_0_0_v_28_r0s7[9], 15'h0}
+                        ? add_i4657_28_r0s7[14:0]
+                        : add_i4657_28_r0s7[17:3]})
+                | {level103_sroa_0_0_v_28_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__28 <= kept_sroa_0_0_r0[473:464] == 10'h0;
@@ -36123,7 +36192,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__29 <= xor_r0s1__29;
     if (_GEN_5)
       and_r0s3__170 <=
-        ~(or_cond7489_r0s2 ? _GEN_554 == 10'h0 : icmp_r0s2__28) & xor_r0s2__29;
+        ~(or_cond7387_r0s2 ? _GEN_554 == 10'h0 : icmp_r0s2__28) & xor_r0s2__29;
     if (_GEN_4)
       and_r0s4__30 <= and_r0s3__170;
     if (_GEN_3)
@@ -36133,9 +36202,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__30 <= and_r0s6__30;
     if (_GEN_6)
-      add_i4012_29_r0s2 <= _GEN_555;
+      add_i4027_29_r0s2 <= _GEN_555;
     if (_GEN_5) begin
-      add_i4012_29_r0s3 <= add_i4012_29_r0s2;
+      add_i4027_29_r0s3 <= add_i4027_29_r0s2;
       and_r0s3__171 <= _GEN_777 & _GEN_780;
       xor_r0s3__42 <= ~(_GEN_557[0]);
       and_r0s3__172 <= _GEN_777;
@@ -36148,136 +36217,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__175 <= _GEN_777 & ~_GEN_780;
     end
     if (_GEN_4)
-      cmp_i_i49_i_29_r0s4 <= _GEN_560[4:2] == 3'h5;
+      cmp_i_i_i_1_29_r0s4 <= _GEN_560[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_29_r0s2 <= $signed(_GEN_555) < -10'shC;
+      cmp_i5033_29_r0s2 <= $signed(_GEN_555) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_29_r0s3 <= cmp_i5029_29_r0s2;
+      cmp_i5033_29_r0s3 <= cmp_i5033_29_r0s2;
     if (_GEN_4) begin
-      shl_i5187_29_r0s4 <= _GEN_781[3:0];
-      cmp_i_i49_i_1_29_r0s4 <= _GEN_560[4:2] == 3'h6;
-      shl_i5187_29_r0s4__1 <= _GEN_781[6:4];
-      cmp_i_i49_i_2_29_r0s4 <= &(_GEN_560[4:2]);
-      cmp_i_i49_i_3_29_r0s4 <= _GEN_560[4:2] == 3'h0;
-      cmp_i_i49_i_4_29_r0s4 <= _GEN_560[4:2] == 3'h1;
-      cmp_i_i49_i_5_29_r0s4 <= _GEN_560[4:2] == 3'h2;
-      cmp_i_i49_i_6_29_r0s4 <= _GEN_560[4:2] == 3'h3;
+      shl_i5191_29_r0s4 <= _GEN_781[3:0];
+      cmp_i_i_i_1_1_29_r0s4 <= _GEN_560[4:2] == 3'h6;
+      shl_i5191_29_r0s4__1 <= _GEN_781[6:4];
+      cmp_i_i_i_1_2_29_r0s4 <= &(_GEN_560[4:2]);
+      cmp_i_i_i_1_3_29_r0s4 <= _GEN_560[4:2] == 3'h0;
+      cmp_i_i_i_1_4_29_r0s4 <= _GEN_560[4:2] == 3'h1;
+      cmp_i_i_i_1_5_29_r0s4 <= _GEN_560[4:2] == 3'h2;
+      cmp_i_i_i_1_6_29_r0s4 <= _GEN_560[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_29_r0s3 <= _GEN_557[0];
+      add_i6913_29_r0s3 <= _GEN_557[0];
     if (_GEN_4)
-      add_i6962_29_r0s4 <= add_i6962_29_r0s3;
+      add_i6913_29_r0s4 <= add_i6913_29_r0s3;
     if (_GEN_5)
-      add_i6962_29_r0s3__1 <= _GEN_557[1];
+      add_i6913_29_r0s3__1 <= _GEN_557[1];
     if (_GEN_4)
-      add_i6962_29_r0s4__1 <= add_i6962_29_r0s3__1;
+      add_i6913_29_r0s4__1 <= add_i6913_29_r0s3__1;
     if (_GEN_5)
-      add_i6962_29_r0s3__2 <= _GEN_557[2];
+      add_i6913_29_r0s3__2 <= _GEN_557[2];
     if (_GEN_4)
-      add_i6962_29_r0s4__2 <= add_i6962_29_r0s3__2;
+      add_i6913_29_r0s4__2 <= add_i6913_29_r0s3__2;
     if (_GEN_5)
-      add_i6962_29_r0s3__3 <= _GEN_557[3];
+      add_i6913_29_r0s3__3 <= _GEN_557[3];
     if (_GEN_4)
-      add_i6962_29_r0s4__3 <= add_i6962_29_r0s3__3;
+      add_i6913_29_r0s4__3 <= add_i6913_29_r0s3__3;
     if (_GEN_5)
-      add_i6962_29_r0s3__4 <= _GEN_557[4];
+      add_i6913_29_r0s3__4 <= _GEN_557[4];
     if (_GEN_4)
-      add_i6962_29_r0s4__4 <= add_i6962_29_r0s3__4;
+      add_i6913_29_r0s4__4 <= add_i6913_29_r0s3__4;
     if (_GEN_5)
-      add_i6962_29_r0s3__5 <= _GEN_557[5];
+      add_i6913_29_r0s3__5 <= _GEN_557[5];
     if (_GEN_4)
-      add_i6962_29_r0s4__5 <= add_i6962_29_r0s3__5;
+      add_i6913_29_r0s4__5 <= add_i6913_29_r0s3__5;
     if (_GEN_5)
-      add_i6962_29_r0s3__6 <= _GEN_557[6];
+      add_i6913_29_r0s3__6 <= _GEN_557[6];
     if (_GEN_4)
-      add_i6962_29_r0s4__6 <= add_i6962_29_r0s3__6;
+      add_i6913_29_r0s4__6 <= add_i6913_29_r0s3__6;
     if (_GEN_5)
-      add_i6962_29_r0s3__7 <= _GEN_557[7];
+      add_i6913_29_r0s3__7 <= _GEN_557[7];
     if (_GEN_4)
-      add_i6962_29_r0s4__7 <= add_i6962_29_r0s3__7;
+      add_i6913_29_r0s4__7 <= add_i6913_29_r0s3__7;
     if (_GEN_5)
-      add_i6962_29_r0s3__8 <= _GEN_557[8];
+      add_i6913_29_r0s3__8 <= _GEN_557[8];
     if (_GEN_4)
-      add_i6962_29_r0s4__8 <= add_i6962_29_r0s3__8;
+      add_i6913_29_r0s4__8 <= add_i6913_29_r0s3__8;
     if (_GEN_3)
-      mul_i7108_29_r0s5 <=
-        {cmp_i_i49_i_6_29_r0s4
-           ? shl_i5187_29_r0s4[0]
-           : cmp_i_i49_i_5_29_r0s4 & shl_i5187_29_r0s4__1[0],
-         cmp_i_i49_i_5_29_r0s4
-           ? shl_i5187_29_r0s4
-           : {1'h0, cmp_i_i49_i_4_29_r0s4 ? shl_i5187_29_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_29_r0s4
-           ? shl_i5187_29_r0s4
-           : {1'h0, cmp_i_i49_i_3_29_r0s4 ? shl_i5187_29_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_29_r0s4
-           ? shl_i5187_29_r0s4
-           : {1'h0, cmp_i_i49_i_2_29_r0s4 ? shl_i5187_29_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_29_r0s4
-           ? shl_i5187_29_r0s4
-           : {1'h0, cmp_i_i49_i_1_29_r0s4 ? shl_i5187_29_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_29_r0s4
-           ? shl_i5187_29_r0s4
-           : {1'h0, cmp_i_i49_i_29_r0s4 ? shl_i5187_29_r0s4__1 : 3'h0},
-         cmp_i_i49_i_29_r0s4 ? shl_i5187_29_r0s4 : 4'h0}
+      mul_i7006_29_r0s5 <=
+        {cmp_i_i_i_1_6_29_r0s4
+           ? shl_i5191_29_r0s4[0]
+           : cmp_i_i_i_1_5_29_r0s4 & shl_i5191_29_r0s4__1[0],
+         cmp_i_i_i_1_5_29_r0s4
+           ? shl_i5191_29_r0s4
+           : {1'h0, cmp_i_i_i_1_4_29_r0s4 ? shl_i5191_29_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_29_r0s4
+           ? shl_i5191_29_r0s4
+           : {1'h0, cmp_i_i_i_1_3_29_r0s4 ? shl_i5191_29_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_29_r0s4
+           ? shl_i5191_29_r0s4
+           : {1'h0, cmp_i_i_i_1_2_29_r0s4 ? shl_i5191_29_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_29_r0s4
+           ? shl_i5191_29_r0s4
+           : {1'h0, cmp_i_i_i_1_1_29_r0s4 ? shl_i5191_29_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_29_r0s4
+           ? shl_i5191_29_r0s4
+           : {1'h0, cmp_i_i_i_1_29_r0s4 ? shl_i5191_29_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_29_r0s4 ? shl_i5191_29_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_29_r0s4__8,
-           add_i6962_29_r0s4__7,
-           add_i6962_29_r0s4__6,
-           add_i6962_29_r0s4__5,
-           add_i6962_29_r0s4__4,
-           add_i6962_29_r0s4__3,
-           add_i6962_29_r0s4__2,
-           add_i6962_29_r0s4__1,
-           add_i6962_29_r0s4};
+           add_i6913_29_r0s4__8,
+           add_i6913_29_r0s4__7,
+           add_i6913_29_r0s4__6,
+           add_i6913_29_r0s4__5,
+           add_i6913_29_r0s4__4,
+           add_i6913_29_r0s4__3,
+           add_i6913_29_r0s4__2,
+           add_i6913_29_r0s4__1,
+           add_i6913_29_r0s4};
     if (_GEN_2)
-      mul_i7108_29_r0s6 <= mul_i7108_29_r0s5;
+      mul_i7006_29_r0s6 <= mul_i7006_29_r0s5;
     if (_GEN_4)
-      cmp_i5718_29_r0s4 <= $signed(_GEN_559) < 10'sh1;
+      cmp_i5673_29_r0s4 <= $signed(_GEN_559) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_29_r0s5 <= cmp_i5718_29_r0s4;
+      cmp_i5673_29_r0s5 <= cmp_i5673_29_r0s4;
     if (_GEN_2)
-      cmp_i5718_29_r0s6 <= cmp_i5718_29_r0s5;
+      cmp_i5673_29_r0s6 <= cmp_i5673_29_r0s5;
     if (_GEN_4)
-      v886_r0s4 <= $signed(_GEN_559) > 10'sh0 ? _GEN_559 : 10'h0;
+      v975_r0s4 <= $signed(_GEN_559) > 10'sh0 ? _GEN_559 : 10'h0;
     if (_GEN_3)
-      v886_r0s5 <= v886_r0s4;
+      v975_r0s5 <= v975_r0s4;
     if (_GEN_2)
-      v886_r0s6 <= v886_r0s5;
+      v975_r0s6 <= v975_r0s5;
     if (_GEN_1)
-      add_i4654_29_r0s7 <=
+      add_i4657_29_r0s7 <=
         {1'h0,
-         v886_r0s6,
+         v975_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_101[1] & (_GEN_102 | _GEN_101[2])
            : _GEN_101[4] & (_GEN_102 | (|{_GEN_101[5], _GEN_101[3:1]}))}
         + {10'h0,
-           mul_i7108_29_r0s6[24],
+           mul_i7006_29_r0s6[24],
            _GEN_101[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_101[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_29_r0s3 <= _GEN_556;
+      level103_sroa_0_0_v_29_r0s3 <= _GEN_556;
     if (_GEN_4)
-      level95_sroa_0_0_v_29_r0s4 <= level95_sroa_0_0_v_29_r0s3;
+      level103_sroa_0_0_v_29_r0s4 <= level103_sroa_0_0_v_29_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_29_r0s5 <= level95_sroa_0_0_v_29_r0s4;
+      level103_sroa_0_0_v_29_r0s5 <= level103_sroa_0_0_v_29_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_29_r0s6 <= level95_sroa_0_0_v_29_r0s5;
+      level103_sroa_0_0_v_29_r0s6 <= level103_sroa_0_0_v_29_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_29_r0s7 <= level95_sroa_0_0_v_29_r0s6;
+      level103_sroa_0_0_v_29_r0s7 <= level103_sroa_0_0_v_29_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_29_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_29_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[479:464]
           : and_r0s7__30
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_29_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_29_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_29_r0s7[14:0]
-                        : add_i4654_29_r0s7[17:3]})
-                | {level95_sroa_0_0_v_29_r0s7[9], 15'h0}
+                        ? add_i4657_29_r0s7[14:0]
+                        : add_i4657_29_r0s7[17:3]})
+                | {level103_sroa_0_0_v_29_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__29 <= kept_sroa_0_0_r0[489:480] == 10'h0;
@@ -36287,7 +36356,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__30 <= xor_r0s1__30;
     if (_GEN_5)
       and_r0s3__176 <=
-        ~(or_cond7489_r0s2 ? _GEN_561 == 10'h0 : icmp_r0s2__29) & xor_r0s2__30;
+        ~(or_cond7387_r0s2 ? _GEN_561 == 10'h0 : icmp_r0s2__29) & xor_r0s2__30;
     if (_GEN_4)
       and_r0s4__31 <= and_r0s3__176;
     if (_GEN_3)
@@ -36297,9 +36366,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__31 <= and_r0s6__31;
     if (_GEN_6)
-      add_i4012_30_r0s2 <= _GEN_562;
+      add_i4027_30_r0s2 <= _GEN_562;
     if (_GEN_5) begin
-      add_i4012_30_r0s3 <= add_i4012_30_r0s2;
+      add_i4027_30_r0s3 <= add_i4027_30_r0s2;
       and_r0s3__177 <= _GEN_784 & _GEN_787;
       xor_r0s3__43 <= ~(_GEN_564[0]);
       and_r0s3__178 <= _GEN_784;
@@ -36312,136 +36381,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__181 <= _GEN_784 & ~_GEN_787;
     end
     if (_GEN_4)
-      cmp_i_i49_i_30_r0s4 <= _GEN_567[4:2] == 3'h5;
+      cmp_i_i_i_1_30_r0s4 <= _GEN_567[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_30_r0s2 <= $signed(_GEN_562) < -10'shC;
+      cmp_i5033_30_r0s2 <= $signed(_GEN_562) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_30_r0s3 <= cmp_i5029_30_r0s2;
+      cmp_i5033_30_r0s3 <= cmp_i5033_30_r0s2;
     if (_GEN_4) begin
-      shl_i5187_30_r0s4 <= _GEN_788[3:0];
-      cmp_i_i49_i_1_30_r0s4 <= _GEN_567[4:2] == 3'h6;
-      shl_i5187_30_r0s4__1 <= _GEN_788[6:4];
-      cmp_i_i49_i_2_30_r0s4 <= &(_GEN_567[4:2]);
-      cmp_i_i49_i_3_30_r0s4 <= _GEN_567[4:2] == 3'h0;
-      cmp_i_i49_i_4_30_r0s4 <= _GEN_567[4:2] == 3'h1;
-      cmp_i_i49_i_5_30_r0s4 <= _GEN_567[4:2] == 3'h2;
-      cmp_i_i49_i_6_30_r0s4 <= _GEN_567[4:2] == 3'h3;
+      shl_i5191_30_r0s4 <= _GEN_788[3:0];
+      cmp_i_i_i_1_1_30_r0s4 <= _GEN_567[4:2] == 3'h6;
+      shl_i5191_30_r0s4__1 <= _GEN_788[6:4];
+      cmp_i_i_i_1_2_30_r0s4 <= &(_GEN_567[4:2]);
+      cmp_i_i_i_1_3_30_r0s4 <= _GEN_567[4:2] == 3'h0;
+      cmp_i_i_i_1_4_30_r0s4 <= _GEN_567[4:2] == 3'h1;
+      cmp_i_i_i_1_5_30_r0s4 <= _GEN_567[4:2] == 3'h2;
+      cmp_i_i_i_1_6_30_r0s4 <= _GEN_567[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_30_r0s3 <= _GEN_564[0];
+      add_i6913_30_r0s3 <= _GEN_564[0];
     if (_GEN_4)
-      add_i6962_30_r0s4 <= add_i6962_30_r0s3;
+      add_i6913_30_r0s4 <= add_i6913_30_r0s3;
     if (_GEN_5)
-      add_i6962_30_r0s3__1 <= _GEN_564[1];
+      add_i6913_30_r0s3__1 <= _GEN_564[1];
     if (_GEN_4)
-      add_i6962_30_r0s4__1 <= add_i6962_30_r0s3__1;
+      add_i6913_30_r0s4__1 <= add_i6913_30_r0s3__1;
     if (_GEN_5)
-      add_i6962_30_r0s3__2 <= _GEN_564[2];
+      add_i6913_30_r0s3__2 <= _GEN_564[2];
     if (_GEN_4)
-      add_i6962_30_r0s4__2 <= add_i6962_30_r0s3__2;
+      add_i6913_30_r0s4__2 <= add_i6913_30_r0s3__2;
     if (_GEN_5)
-      add_i6962_30_r0s3__3 <= _GEN_564[3];
+      add_i6913_30_r0s3__3 <= _GEN_564[3];
     if (_GEN_4)
-      add_i6962_30_r0s4__3 <= add_i6962_30_r0s3__3;
+      add_i6913_30_r0s4__3 <= add_i6913_30_r0s3__3;
     if (_GEN_5)
-      add_i6962_30_r0s3__4 <= _GEN_564[4];
+      add_i6913_30_r0s3__4 <= _GEN_564[4];
     if (_GEN_4)
-      add_i6962_30_r0s4__4 <= add_i6962_30_r0s3__4;
+      add_i6913_30_r0s4__4 <= add_i6913_30_r0s3__4;
     if (_GEN_5)
-      add_i6962_30_r0s3__5 <= _GEN_564[5];
+      add_i6913_30_r0s3__5 <= _GEN_564[5];
     if (_GEN_4)
-      add_i6962_30_r0s4__5 <= add_i6962_30_r0s3__5;
+      add_i6913_30_r0s4__5 <= add_i6913_30_r0s3__5;
     if (_GEN_5)
-      add_i6962_30_r0s3__6 <= _GEN_564[6];
+      add_i6913_30_r0s3__6 <= _GEN_564[6];
     if (_GEN_4)
-      add_i6962_30_r0s4__6 <= add_i6962_30_r0s3__6;
+      add_i6913_30_r0s4__6 <= add_i6913_30_r0s3__6;
     if (_GEN_5)
-      add_i6962_30_r0s3__7 <= _GEN_564[7];
+      add_i6913_30_r0s3__7 <= _GEN_564[7];
     if (_GEN_4)
-      add_i6962_30_r0s4__7 <= add_i6962_30_r0s3__7;
+      add_i6913_30_r0s4__7 <= add_i6913_30_r0s3__7;
     if (_GEN_5)
-      add_i6962_30_r0s3__8 <= _GEN_564[8];
+      add_i6913_30_r0s3__8 <= _GEN_564[8];
     if (_GEN_4)
-      add_i6962_30_r0s4__8 <= add_i6962_30_r0s3__8;
+      add_i6913_30_r0s4__8 <= add_i6913_30_r0s3__8;
     if (_GEN_3)
-      mul_i7108_30_r0s5 <=
-        {cmp_i_i49_i_6_30_r0s4
-           ? shl_i5187_30_r0s4[0]
-           : cmp_i_i49_i_5_30_r0s4 & shl_i5187_30_r0s4__1[0],
-         cmp_i_i49_i_5_30_r0s4
-           ? shl_i5187_30_r0s4
-           : {1'h0, cmp_i_i49_i_4_30_r0s4 ? shl_i5187_30_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_30_r0s4
-           ? shl_i5187_30_r0s4
-           : {1'h0, cmp_i_i49_i_3_30_r0s4 ? shl_i5187_30_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_30_r0s4
-           ? shl_i5187_30_r0s4
-           : {1'h0, cmp_i_i49_i_2_30_r0s4 ? shl_i5187_30_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_30_r0s4
-           ? shl_i5187_30_r0s4
-           : {1'h0, cmp_i_i49_i_1_30_r0s4 ? shl_i5187_30_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_30_r0s4
-           ? shl_i5187_30_r0s4
-           : {1'h0, cmp_i_i49_i_30_r0s4 ? shl_i5187_30_r0s4__1 : 3'h0},
-         cmp_i_i49_i_30_r0s4 ? shl_i5187_30_r0s4 : 4'h0}
+      mul_i7006_30_r0s5 <=
+        {cmp_i_i_i_1_6_30_r0s4
+           ? shl_i5191_30_r0s4[0]
+           : cmp_i_i_i_1_5_30_r0s4 & shl_i5191_30_r0s4__1[0],
+         cmp_i_i_i_1_5_30_r0s4
+           ? shl_i5191_30_r0s4
+           : {1'h0, cmp_i_i_i_1_4_30_r0s4 ? shl_i5191_30_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_30_r0s4
+           ? shl_i5191_30_r0s4
+           : {1'h0, cmp_i_i_i_1_3_30_r0s4 ? shl_i5191_30_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_30_r0s4
+           ? shl_i5191_30_r0s4
+           : {1'h0, cmp_i_i_i_1_2_30_r0s4 ? shl_i5191_30_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_30_r0s4
+           ? shl_i5191_30_r0s4
+           : {1'h0, cmp_i_i_i_1_1_30_r0s4 ? shl_i5191_30_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_30_r0s4
+           ? shl_i5191_30_r0s4
+           : {1'h0, cmp_i_i_i_1_30_r0s4 ? shl_i5191_30_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_30_r0s4 ? shl_i5191_30_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_30_r0s4__8,
-           add_i6962_30_r0s4__7,
-           add_i6962_30_r0s4__6,
-           add_i6962_30_r0s4__5,
-           add_i6962_30_r0s4__4,
-           add_i6962_30_r0s4__3,
-           add_i6962_30_r0s4__2,
-           add_i6962_30_r0s4__1,
-           add_i6962_30_r0s4};
+           add_i6913_30_r0s4__8,
+           add_i6913_30_r0s4__7,
+           add_i6913_30_r0s4__6,
+           add_i6913_30_r0s4__5,
+           add_i6913_30_r0s4__4,
+           add_i6913_30_r0s4__3,
+           add_i6913_30_r0s4__2,
+           add_i6913_30_r0s4__1,
+           add_i6913_30_r0s4};
     if (_GEN_2)
-      mul_i7108_30_r0s6 <= mul_i7108_30_r0s5;
+      mul_i7006_30_r0s6 <= mul_i7006_30_r0s5;
     if (_GEN_4)
-      cmp_i5718_30_r0s4 <= $signed(_GEN_566) < 10'sh1;
+      cmp_i5673_30_r0s4 <= $signed(_GEN_566) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_30_r0s5 <= cmp_i5718_30_r0s4;
+      cmp_i5673_30_r0s5 <= cmp_i5673_30_r0s4;
     if (_GEN_2)
-      cmp_i5718_30_r0s6 <= cmp_i5718_30_r0s5;
+      cmp_i5673_30_r0s6 <= cmp_i5673_30_r0s5;
     if (_GEN_4)
-      v910_r0s4 <= $signed(_GEN_566) > 10'sh0 ? _GEN_566 : 10'h0;
+      v1002_r0s4 <= $signed(_GEN_566) > 10'sh0 ? _GEN_566 : 10'h0;
     if (_GEN_3)
-      v910_r0s5 <= v910_r0s4;
+      v1002_r0s5 <= v1002_r0s4;
     if (_GEN_2)
-      v910_r0s6 <= v910_r0s5;
+      v1002_r0s6 <= v1002_r0s5;
     if (_GEN_1)
-      add_i4654_30_r0s7 <=
+      add_i4657_30_r0s7 <=
         {1'h0,
-         v910_r0s6,
+         v1002_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_104[1] & (_GEN_105 | _GEN_104[2])
            : _GEN_104[4] & (_GEN_105 | (|{_GEN_104[5], _GEN_104[3:1]}))}
         + {10'h0,
-           mul_i7108_30_r0s6[24],
+           mul_i7006_30_r0s6[24],
            _GEN_104[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_104[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_30_r0s3 <= _GEN_563;
+      level103_sroa_0_0_v_30_r0s3 <= _GEN_563;
     if (_GEN_4)
-      level95_sroa_0_0_v_30_r0s4 <= level95_sroa_0_0_v_30_r0s3;
+      level103_sroa_0_0_v_30_r0s4 <= level103_sroa_0_0_v_30_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_30_r0s5 <= level95_sroa_0_0_v_30_r0s4;
+      level103_sroa_0_0_v_30_r0s5 <= level103_sroa_0_0_v_30_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_30_r0s6 <= level95_sroa_0_0_v_30_r0s5;
+      level103_sroa_0_0_v_30_r0s6 <= level103_sroa_0_0_v_30_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_30_r0s7 <= level95_sroa_0_0_v_30_r0s6;
+      level103_sroa_0_0_v_30_r0s7 <= level103_sroa_0_0_v_30_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_30_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_30_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[495:480]
           : and_r0s7__31
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_30_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_30_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_30_r0s7[14:0]
-                        : add_i4654_30_r0s7[17:3]})
-                | {level95_sroa_0_0_v_30_r0s7[9], 15'h0}
+                        ? add_i4657_30_r0s7[14:0]
+                        : add_i4657_30_r0s7[17:3]})
+                | {level103_sroa_0_0_v_30_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_6)
       icmp_r0s2__30 <= kept_sroa_0_0_r0[505:496] == 10'h0;
@@ -36451,7 +36520,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s2__31 <= xor_r0s1__31;
     if (_GEN_5)
       and_r0s3__182 <=
-        ~(or_cond7489_r0s2 ? _GEN_568 == 10'h0 : icmp_r0s2__30) & xor_r0s2__31;
+        ~(or_cond7387_r0s2 ? _GEN_568 == 10'h0 : icmp_r0s2__30) & xor_r0s2__31;
     if (_GEN_4)
       and_r0s4__32 <= and_r0s3__182;
     if (_GEN_3)
@@ -36461,9 +36530,9 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       and_r0s7__32 <= and_r0s6__32;
     if (_GEN_6)
-      add_i4012_31_r0s2 <= _GEN_569;
+      add_i4027_31_r0s2 <= _GEN_569;
     if (_GEN_5) begin
-      add_i4012_31_r0s3 <= add_i4012_31_r0s2;
+      add_i4027_31_r0s3 <= add_i4027_31_r0s2;
       and_r0s3__183 <= _GEN_791 & _GEN_794;
       xor_r0s3__44 <= ~(_GEN_571[0]);
       and_r0s3__184 <= _GEN_791;
@@ -36476,136 +36545,136 @@ module kv_decompress_scale_speckv_Design(
       and_r0s3__187 <= _GEN_791 & ~_GEN_794;
     end
     if (_GEN_4)
-      cmp_i_i49_i_31_r0s4 <= _GEN_574[4:2] == 3'h5;
+      cmp_i_i_i_1_31_r0s4 <= _GEN_574[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i5029_31_r0s2 <= $signed(_GEN_569) < -10'shC;
+      cmp_i5033_31_r0s2 <= $signed(_GEN_569) < -10'shC;
     if (_GEN_5)
-      cmp_i5029_31_r0s3 <= cmp_i5029_31_r0s2;
+      cmp_i5033_31_r0s3 <= cmp_i5033_31_r0s2;
     if (_GEN_4) begin
-      shl_i5187_31_r0s4 <= _GEN_795[3:0];
-      cmp_i_i49_i_1_31_r0s4 <= _GEN_574[4:2] == 3'h6;
-      shl_i5187_31_r0s4__1 <= _GEN_795[6:4];
-      cmp_i_i49_i_2_31_r0s4 <= &(_GEN_574[4:2]);
-      cmp_i_i49_i_3_31_r0s4 <= _GEN_574[4:2] == 3'h0;
-      cmp_i_i49_i_4_31_r0s4 <= _GEN_574[4:2] == 3'h1;
-      cmp_i_i49_i_5_31_r0s4 <= _GEN_574[4:2] == 3'h2;
-      cmp_i_i49_i_6_31_r0s4 <= _GEN_574[4:2] == 3'h3;
+      shl_i5191_31_r0s4 <= _GEN_795[3:0];
+      cmp_i_i_i_1_1_31_r0s4 <= _GEN_574[4:2] == 3'h6;
+      shl_i5191_31_r0s4__1 <= _GEN_795[6:4];
+      cmp_i_i_i_1_2_31_r0s4 <= &(_GEN_574[4:2]);
+      cmp_i_i_i_1_3_31_r0s4 <= _GEN_574[4:2] == 3'h0;
+      cmp_i_i_i_1_4_31_r0s4 <= _GEN_574[4:2] == 3'h1;
+      cmp_i_i_i_1_5_31_r0s4 <= _GEN_574[4:2] == 3'h2;
+      cmp_i_i_i_1_6_31_r0s4 <= _GEN_574[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6962_31_r0s3 <= _GEN_571[0];
+      add_i6913_31_r0s3 <= _GEN_571[0];
     if (_GEN_4)
-      add_i6962_31_r0s4 <= add_i6962_31_r0s3;
+      add_i6913_31_r0s4 <= add_i6913_31_r0s3;
     if (_GEN_5)
-      add_i6962_31_r0s3__1 <= _GEN_571[1];
+      add_i6913_31_r0s3__1 <= _GEN_571[1];
     if (_GEN_4)
-      add_i6962_31_r0s4__1 <= add_i6962_31_r0s3__1;
+      add_i6913_31_r0s4__1 <= add_i6913_31_r0s3__1;
     if (_GEN_5)
-      add_i6962_31_r0s3__2 <= _GEN_571[2];
+      add_i6913_31_r0s3__2 <= _GEN_571[2];
     if (_GEN_4)
-      add_i6962_31_r0s4__2 <= add_i6962_31_r0s3__2;
+      add_i6913_31_r0s4__2 <= add_i6913_31_r0s3__2;
     if (_GEN_5)
-      add_i6962_31_r0s3__3 <= _GEN_571[3];
+      add_i6913_31_r0s3__3 <= _GEN_571[3];
     if (_GEN_4)
-      add_i6962_31_r0s4__3 <= add_i6962_31_r0s3__3;
+      add_i6913_31_r0s4__3 <= add_i6913_31_r0s3__3;
     if (_GEN_5)
-      add_i6962_31_r0s3__4 <= _GEN_571[4];
+      add_i6913_31_r0s3__4 <= _GEN_571[4];
     if (_GEN_4)
-      add_i6962_31_r0s4__4 <= add_i6962_31_r0s3__4;
+      add_i6913_31_r0s4__4 <= add_i6913_31_r0s3__4;
     if (_GEN_5)
-      add_i6962_31_r0s3__5 <= _GEN_571[5];
+      add_i6913_31_r0s3__5 <= _GEN_571[5];
     if (_GEN_4)
-      add_i6962_31_r0s4__5 <= add_i6962_31_r0s3__5;
+      add_i6913_31_r0s4__5 <= add_i6913_31_r0s3__5;
     if (_GEN_5)
-      add_i6962_31_r0s3__6 <= _GEN_571[6];
+      add_i6913_31_r0s3__6 <= _GEN_571[6];
     if (_GEN_4)
-      add_i6962_31_r0s4__6 <= add_i6962_31_r0s3__6;
+      add_i6913_31_r0s4__6 <= add_i6913_31_r0s3__6;
     if (_GEN_5)
-      add_i6962_31_r0s3__7 <= _GEN_571[7];
+      add_i6913_31_r0s3__7 <= _GEN_571[7];
     if (_GEN_4)
-      add_i6962_31_r0s4__7 <= add_i6962_31_r0s3__7;
+      add_i6913_31_r0s4__7 <= add_i6913_31_r0s3__7;
     if (_GEN_5)
-      add_i6962_31_r0s3__8 <= _GEN_571[8];
+      add_i6913_31_r0s3__8 <= _GEN_571[8];
     if (_GEN_4)
-      add_i6962_31_r0s4__8 <= add_i6962_31_r0s3__8;
+      add_i6913_31_r0s4__8 <= add_i6913_31_r0s3__8;
     if (_GEN_3)
-      mul_i7108_31_r0s5 <=
-        {cmp_i_i49_i_6_31_r0s4
-           ? shl_i5187_31_r0s4[0]
-           : cmp_i_i49_i_5_31_r0s4 & shl_i5187_31_r0s4__1[0],
-         cmp_i_i49_i_5_31_r0s4
-           ? shl_i5187_31_r0s4
-           : {1'h0, cmp_i_i49_i_4_31_r0s4 ? shl_i5187_31_r0s4__1 : 3'h0},
-         cmp_i_i49_i_4_31_r0s4
-           ? shl_i5187_31_r0s4
-           : {1'h0, cmp_i_i49_i_3_31_r0s4 ? shl_i5187_31_r0s4__1 : 3'h0},
-         cmp_i_i49_i_3_31_r0s4
-           ? shl_i5187_31_r0s4
-           : {1'h0, cmp_i_i49_i_2_31_r0s4 ? shl_i5187_31_r0s4__1 : 3'h0},
-         cmp_i_i49_i_2_31_r0s4
-           ? shl_i5187_31_r0s4
-           : {1'h0, cmp_i_i49_i_1_31_r0s4 ? shl_i5187_31_r0s4__1 : 3'h0},
-         cmp_i_i49_i_1_31_r0s4
-           ? shl_i5187_31_r0s4
-           : {1'h0, cmp_i_i49_i_31_r0s4 ? shl_i5187_31_r0s4__1 : 3'h0},
-         cmp_i_i49_i_31_r0s4 ? shl_i5187_31_r0s4 : 4'h0}
+      mul_i7006_31_r0s5 <=
+        {cmp_i_i_i_1_6_31_r0s4
+           ? shl_i5191_31_r0s4[0]
+           : cmp_i_i_i_1_5_31_r0s4 & shl_i5191_31_r0s4__1[0],
+         cmp_i_i_i_1_5_31_r0s4
+           ? shl_i5191_31_r0s4
+           : {1'h0, cmp_i_i_i_1_4_31_r0s4 ? shl_i5191_31_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_4_31_r0s4
+           ? shl_i5191_31_r0s4
+           : {1'h0, cmp_i_i_i_1_3_31_r0s4 ? shl_i5191_31_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_3_31_r0s4
+           ? shl_i5191_31_r0s4
+           : {1'h0, cmp_i_i_i_1_2_31_r0s4 ? shl_i5191_31_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_2_31_r0s4
+           ? shl_i5191_31_r0s4
+           : {1'h0, cmp_i_i_i_1_1_31_r0s4 ? shl_i5191_31_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_1_31_r0s4
+           ? shl_i5191_31_r0s4
+           : {1'h0, cmp_i_i_i_1_31_r0s4 ? shl_i5191_31_r0s4__1 : 3'h0},
+         cmp_i_i_i_1_31_r0s4 ? shl_i5191_31_r0s4 : 4'h0}
         * {16'h0,
-           add_i6962_31_r0s4__8,
-           add_i6962_31_r0s4__7,
-           add_i6962_31_r0s4__6,
-           add_i6962_31_r0s4__5,
-           add_i6962_31_r0s4__4,
-           add_i6962_31_r0s4__3,
-           add_i6962_31_r0s4__2,
-           add_i6962_31_r0s4__1,
-           add_i6962_31_r0s4};
+           add_i6913_31_r0s4__8,
+           add_i6913_31_r0s4__7,
+           add_i6913_31_r0s4__6,
+           add_i6913_31_r0s4__5,
+           add_i6913_31_r0s4__4,
+           add_i6913_31_r0s4__3,
+           add_i6913_31_r0s4__2,
+           add_i6913_31_r0s4__1,
+           add_i6913_31_r0s4};
     if (_GEN_2)
-      mul_i7108_31_r0s6 <= mul_i7108_31_r0s5;
+      mul_i7006_31_r0s6 <= mul_i7006_31_r0s5;
     if (_GEN_4)
-      cmp_i5718_31_r0s4 <= $signed(_GEN_573) < 10'sh1;
+      cmp_i5673_31_r0s4 <= $signed(_GEN_573) < 10'sh1;
     if (_GEN_3)
-      cmp_i5718_31_r0s5 <= cmp_i5718_31_r0s4;
+      cmp_i5673_31_r0s5 <= cmp_i5673_31_r0s4;
     if (_GEN_2)
-      cmp_i5718_31_r0s6 <= cmp_i5718_31_r0s5;
+      cmp_i5673_31_r0s6 <= cmp_i5673_31_r0s5;
     if (_GEN_4)
-      v935_r0s4 <= $signed(_GEN_573) > 10'sh0 ? _GEN_573 : 10'h0;
+      v1030_r0s4 <= $signed(_GEN_573) > 10'sh0 ? _GEN_573 : 10'h0;
     if (_GEN_3)
-      v935_r0s5 <= v935_r0s4;
+      v1030_r0s5 <= v1030_r0s4;
     if (_GEN_2)
-      v935_r0s6 <= v935_r0s5;
+      v1030_r0s6 <= v1030_r0s5;
     if (_GEN_1)
-      add_i4654_31_r0s7 <=
+      add_i4657_31_r0s7 <=
         {1'h0,
-         v935_r0s6,
+         v1030_r0s6,
          9'h0,
          plan_sroa_10_0_r0s6[0]
            ? _GEN_107[1] & (_GEN_108 | _GEN_107[2])
            : _GEN_107[4] & (_GEN_108 | (|{_GEN_107[5], _GEN_107[3:1]}))}
         + {10'h0,
-           mul_i7108_31_r0s6[24],
+           mul_i7006_31_r0s6[24],
            _GEN_107[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_107[4:2] : 3'h7};
     if (_GEN_5)
-      level95_sroa_0_0_v_31_r0s3 <= _GEN_570;
+      level103_sroa_0_0_v_31_r0s3 <= _GEN_570;
     if (_GEN_4)
-      level95_sroa_0_0_v_31_r0s4 <= level95_sroa_0_0_v_31_r0s3;
+      level103_sroa_0_0_v_31_r0s4 <= level103_sroa_0_0_v_31_r0s3;
     if (_GEN_3)
-      level95_sroa_0_0_v_31_r0s5 <= level95_sroa_0_0_v_31_r0s4;
+      level103_sroa_0_0_v_31_r0s5 <= level103_sroa_0_0_v_31_r0s4;
     if (_GEN_2)
-      level95_sroa_0_0_v_31_r0s6 <= level95_sroa_0_0_v_31_r0s5;
+      level103_sroa_0_0_v_31_r0s6 <= level103_sroa_0_0_v_31_r0s5;
     if (_GEN_1)
-      level95_sroa_0_0_v_31_r0s7 <= level95_sroa_0_0_v_31_r0s6;
+      level103_sroa_0_0_v_31_r0s7 <= level103_sroa_0_0_v_31_r0s6;
     if (_GEN_0)
-      sroa_speculated8375_31_r0s8 <=
-        cmp_i_not_r0s7
+      value_sroa_0_0_conv_i108_31_r0s8 <=
+        cmp_i120_not_r0s7
           ? kept_sroa_0_0_r0s7[511:496]
           : and_r0s7__32
-              ? (cond118_i1681_r0s7 < {21'h0, add_i4654_31_r0s7[20:10]}
+              ? (cond118_i1703_r0s7 < {21'h0, add_i4657_31_r0s7[20:10]}
                    ? conv_i137_i_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4654_31_r0s7[14:0]
-                        : add_i4654_31_r0s7[17:3]})
-                | {level95_sroa_0_0_v_31_r0s7[9], 15'h0}
+                        ? add_i4657_31_r0s7[14:0]
+                        : add_i4657_31_r0s7[17:3]})
+                | {level103_sroa_0_0_v_31_r0s7[9], 15'h0}
               : 16'h0;
     if (_GEN_578) begin
       kept_sroa_8_0_r0 <=
@@ -36618,13 +36687,13 @@ module kv_decompress_scale_speckv_Design(
           : first_0_r0 ? kept_sroa_5_0_r0 : _GEN_8 ? 256'h0 : decoded_dout[767:512];
     end
     if (_GEN_7) begin
-      cmp_i813_r0s1 <= _GEN_576;
+      cmp_i818_r0s1 <= _GEN_576;
       first_0_r0s1 <= first_0_r0;
       in_sroa_0_0_r0s1 <= _GEN_115;
     end
     if (~started | _GEN_6)
       kept_sroa_0_0_r0 <=
-        ~started | cmp_i813_r0s1
+        ~started | cmp_i818_r0s1
           ? 512'h0
           : first_0_r0s1 ? kept_sroa_0_0_r0 : in_sroa_0_0_r0s1;
     if (_GEN_578) begin
@@ -36835,8 +36904,8 @@ module kv_decompress_scale_speckv_Design(
           : first_0_r0
               ? plans_dout[35:26]
               : ~waiting_sroa_0_0_r0 ? out_left_sroa_0_0_r0 : _GEN_575;
-      plan_sroa_328459_0_r0 <=
-        _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[93:86] : plan_sroa_328459_0_r0;
+      plan_sroa_338350_0_r0 <=
+        _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[104:97] : plan_sroa_338350_0_r0;
       plan_sroa_19_0_r0 <=
         _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_19_0_r0;
       plan_sroa_10_0_r0 <=
@@ -36886,44 +36955,44 @@ module kv_decompress_scale_speckv_Design(
   assign counts_waits = _GEN_11 & ~counts_full_n;
   assign page_write = _GEN & and_r0s8;
   assign page_din =
-    {sroa_speculated8375_31_r0s8,
-     sroa_speculated8375_30_r0s8,
-     sroa_speculated8375_29_r0s8,
-     sroa_speculated8375_28_r0s8,
-     sroa_speculated8375_27_r0s8,
-     sroa_speculated8375_26_r0s8,
-     sroa_speculated8375_25_r0s8,
-     sroa_speculated8375_24_r0s8,
-     sroa_speculated8375_23_r0s8,
-     sroa_speculated8375_22_r0s8,
-     sroa_speculated8375_21_r0s8,
-     sroa_speculated8375_20_r0s8,
-     sroa_speculated8375_19_r0s8,
-     sroa_speculated8375_18_r0s8,
-     sroa_speculated8375_17_r0s8,
-     sroa_speculated8375_16_r0s8,
-     sroa_speculated8375_15_r0s8,
-     sroa_speculated8375_14_r0s8,
-     sroa_speculated8375_13_r0s8,
-     sroa_speculated8375_12_r0s8,
-     sroa_speculated8375_11_r0s8,
-     sroa_speculated8375_10_r0s8,
-     sroa_speculated8375_9_r0s8,
-     sroa_speculated8375_8_r0s8,
-     sroa_speculated8375_7_r0s8,
-     sroa_speculated8375_6_r0s8,
-     sroa_speculated8375_5_r0s8,
-     sroa_speculated8375_4_r0s8,
-     sroa_speculated8375_3_r0s8,
-     sroa_speculated8375_2_r0s8,
-     sroa_speculated8375_1_r0s8,
-     cmp_i_not_r0s8
+    {value_sroa_0_0_conv_i108_31_r0s8,
+     value_sroa_0_0_conv_i108_30_r0s8,
+     value_sroa_0_0_conv_i108_29_r0s8,
+     value_sroa_0_0_conv_i108_28_r0s8,
+     value_sroa_0_0_conv_i108_27_r0s8,
+     value_sroa_0_0_conv_i108_26_r0s8,
+     value_sroa_0_0_conv_i108_25_r0s8,
+     value_sroa_0_0_conv_i108_24_r0s8,
+     value_sroa_0_0_conv_i108_23_r0s8,
+     value_sroa_0_0_conv_i108_22_r0s8,
+     value_sroa_0_0_conv_i108_21_r0s8,
+     value_sroa_0_0_conv_i108_20_r0s8,
+     value_sroa_0_0_conv_i108_19_r0s8,
+     value_sroa_0_0_conv_i108_18_r0s8,
+     value_sroa_0_0_conv_i108_17_r0s8,
+     value_sroa_0_0_conv_i108_16_r0s8,
+     value_sroa_0_0_conv_i108_15_r0s8,
+     value_sroa_0_0_conv_i108_14_r0s8,
+     value_sroa_0_0_conv_i108_13_r0s8,
+     value_sroa_0_0_conv_i108_12_r0s8,
+     value_sroa_0_0_conv_i108_11_r0s8,
+     value_sroa_0_0_conv_i108_10_r0s8,
+     value_sroa_0_0_conv_i108_9_r0s8,
+     value_sroa_0_0_conv_i108_8_r0s8,
+     value_sroa_0_0_conv_i108_7_r0s8,
+     value_sroa_0_0_conv_i108_6_r0s8,
+     value_sroa_0_0_conv_i108_5_r0s8,
+     value_sroa_0_0_conv_i108_4_r0s8,
+     value_sroa_0_0_conv_i108_3_r0s8,
+     value_sroa_0_0_conv_i108_2_r0s8,
+     value_sroa_0_0_conv_i108_1_r0s8,
+     cmp_i120_not_r0s8
        ? kept_sroa_0_0_r0s8[15:0]
        : and_r0s8__1
-           ? (cond118_i1681_r0s8 < {21'h0, add_i4663_r0s8[20:10]}
+           ? (cond118_i1703_r0s8 < {21'h0, add_i4666_r0s8[20:10]}
                 ? conv_i137_i_r0s8
                 : {1'h0,
-                   plan_sroa_10_0_r0s8[0] ? add_i4663_r0s8[14:0] : add_i4663_r0s8[17:3]})
+                   plan_sroa_10_0_r0s8[0] ? add_i4666_r0s8[14:0] : add_i4666_r0s8[17:3]})
              | {level_sroa_0_0_r0s8[15], 15'h0}
            : 16'h0};
   assign page_waits = valid0_8 & and_r0s8 & ~page_full_n;
@@ -37153,7 +37222,7 @@ module kv_decompress(
   wire         _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_rows_read;
   wire         _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_pieces_read;
   wire         _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_scale_plans_write;
-  wire [93:0]  _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_scale_plans_din;
+  wire [104:0] _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_scale_plans_din;
   wire         _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_decoded_write;
   wire [775:0] _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_decoded_din;
   wire         _decode_speckv_Design_hls_stream_speckv_SymbolBeat_0_u_valid_write;
@@ -37219,11 +37288,11 @@ module kv_decompress(
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_payload_read;
   wire
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_find_plans_write;
-  wire [93:0]
+  wire [104:0]
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_find_plans_din;
   wire
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_decode_plans_write;
-  wire [93:0]
+  wire [104:0]
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_decode_plans_din;
   wire
     _sections_speckv_Design_hls_stream_ap_uint_10_0_hls_stream_speckv_LanePage_speckv_Design_0_hls_stream_ap_uint_512_0_hls_stream_ap_uint_512_0_u_rows_write;
@@ -37258,7 +37327,7 @@ module kv_decompress(
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_headers_write;
   wire [511:0] _admit_speckv_Design_speckv_PayloadBeats_u_headers_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_plans_write;
-  wire [93:0]  _admit_speckv_Design_speckv_PayloadBeats_u_plans_din;
+  wire [104:0] _admit_speckv_Design_speckv_PayloadBeats_u_plans_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_beats_write;
   wire [511:0] _admit_speckv_Design_speckv_PayloadBeats_u_beats_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_verdicts_write;
@@ -37267,7 +37336,7 @@ module kv_decompress(
   wire         _inspect_frame_speckv_Design_u_seen_write;
   wire [514:0] _inspect_frame_speckv_Design_u_seen_din;
   wire         _inspect_frame_speckv_Design_u_plans_write;
-  wire [93:0]  _inspect_frame_speckv_Design_u_plans_din;
+  wire [104:0] _inspect_frame_speckv_Design_u_plans_din;
   wire         _fifo_misfits_full_n;
   wire         _fifo_misfits_dout;
   wire         _fifo_misfits_empty_n;
@@ -37362,19 +37431,19 @@ module kv_decompress(
   wire [511:0] _fifo_headers_dout;
   wire         _fifo_headers_empty_n;
   wire         _fifo_scale_plans_full_n;
-  wire [93:0]  _fifo_scale_plans_dout;
+  wire [104:0] _fifo_scale_plans_dout;
   wire         _fifo_scale_plans_empty_n;
   wire         _fifo_decode_plans_full_n;
-  wire [93:0]  _fifo_decode_plans_dout;
+  wire [104:0] _fifo_decode_plans_dout;
   wire         _fifo_decode_plans_empty_n;
   wire         _fifo_find_plans_full_n;
-  wire [93:0]  _fifo_find_plans_dout;
+  wire [104:0] _fifo_find_plans_dout;
   wire         _fifo_find_plans_empty_n;
   wire         _fifo_plans_full_n;
-  wire [93:0]  _fifo_plans_dout;
+  wire [104:0] _fifo_plans_dout;
   wire         _fifo_plans_empty_n;
   wire         _fifo_inspected_plans_full_n;
-  wire [93:0]  _fifo_inspected_plans_dout;
+  wire [104:0] _fifo_inspected_plans_dout;
   wire         _fifo_inspected_plans_empty_n;
   wire         _fifo_seen_full_n;
   wire [514:0] _fifo_seen_dout;
@@ -37425,7 +37494,7 @@ module kv_decompress(
     .empty_n (_fifo_seen_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(94),
+    .WIDTH(105),
     .DEPTH(4)
   ) fifo_inspected_plans (
     .clk     (ap_clk),
@@ -37438,7 +37507,7 @@ module kv_decompress(
     .empty_n (_fifo_inspected_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(94),
+    .WIDTH(105),
     .DEPTH(4)
   ) fifo_plans (
     .clk     (ap_clk),
@@ -37452,7 +37521,7 @@ module kv_decompress(
     .empty_n (_fifo_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(94),
+    .WIDTH(105),
     .DEPTH(4)
   ) fifo_find_plans (
     .clk     (ap_clk),
@@ -37467,7 +37536,7 @@ module kv_decompress(
     .empty_n (_fifo_find_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(94),
+    .WIDTH(105),
     .DEPTH(4)
   ) fifo_decode_plans (
     .clk     (ap_clk),
@@ -37482,7 +37551,7 @@ module kv_decompress(
     .empty_n (_fifo_decode_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(94),
+    .WIDTH(105),
     .DEPTH(4)
   ) fifo_scale_plans (
     .clk     (ap_clk),
