@@ -274,6 +274,7 @@ void decode_lanes(hls::stream<LanePage<D>>& pages, hls::stream<LaneLengths<D>>& 
   word_t words[Memory::depth][kLaneGroups * kRowWords];
   ap_uint<kLaneGroups * row_index_t::width> last_rows[kTurns];  // of each lane, by its turn
   ap_uint<kLaneGroups * words_t::width> moved[kTurns];          // words that each lane has got
+#pragma HLS array_partition variable=words complete dim=2  // a memory for each word of a row
 #pragma HLS array_partition variable=last_rows complete
 #pragma HLS array_partition variable=moved complete
 
@@ -318,6 +319,7 @@ take_rows:  // II = 1: a row of every group per cycle
   const CodeLimits limits = {kBeyond<Tables>.at[limits_at], kBeyond<Tables>.at[limits_at + 1], kBeyond<Tables>.at[limits_at + 2], kBeyond<Tables>.at[limits_at + 3],
                              kBeyond<Tables>.at[limits_at + 4], kBeyond<Tables>.at[limits_at + 5], kBeyond<Tables>.at[limits_at + 6]};
   LaneDecoder lanes[kLanes];
+#pragma HLS array_partition variable=lanes complete
 start_lanes:
   for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll

@@ -184,6 +184,10 @@ void code_lanes(hls::stream<page_count_t<D>>& pages, hls::stream<table_t>& table
   LaneCoder lanes[kLanes];
   ap_uint<2> tails[kLanes];                             // bytes of the last word that are the lane's own
   MemoryPlace<D> places[kLaneGroups][kTurns];  // where a lane goes on, the lane whose turn is next first
+#pragma HLS array_partition variable=words complete dim=2  // a memory for each word of a row
+#pragma HLS array_partition variable=lanes complete
+#pragma HLS array_partition variable=tails complete
+#pragma HLS array_partition variable=places complete dim=0
 start_lanes:
   for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
