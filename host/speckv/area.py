@@ -83,24 +83,27 @@ class KernelArea:
 
 @dataclass(frozen=True)
 class EngineArea:
-    """The compression engine, encoder and decoder: the sum of both kernels without the processes in `left_out`."""
+    """One engine, encoder and decoder: what both kernels take without the processes in `left_out`.
+
+    In kernels with several engines it is an engine's share, of distribution too; a fraction counts as one.
+    """
 
     resources: dict[str, int]
     left_out: tuple[str, ...]
 
 
-def engine(areas: Sequence[KernelArea]) -> EngineArea:
-    """The engine of ENGINE_KERNELS among `areas`, without the processes that only int8-delta-rle needs."""
+def engine(areas: Sequence[KernelArea], engines: int = 1) -> EngineArea:
+    """One of the `engines` of ENGINE_KERNELS among `areas`, without the processes that only int8-delta-rle needs."""
     parts = [part for area in areas if area.kernel in ENGINE_KERNELS for part in area.parts]
     left_out = [part for part in parts if DELTA in part.name]
-    resources = {name: sum(p.resources[name] for p in parts if p not in left_out) for name in RESOURCES}
+    resources = {name: -(-sum(p.resources[name] for p in parts if p not in left_out) // engines) for name in RESOURCES}
     return EngineArea(resources, tuple(part.name for part in left_out))
 
 
 def estimate(
     design: Design, kernels: Sequence[str] | None = None, *, on_part: Callable[[str], None] | None = None
 ) -> list[KernelArea]:
-    """The area of `kernels` (default: all) of the design's committed RTL; minutes for every part that is not cached yet.
+    """The area of `kernels` (default: all) of the design's RTL, see `rtl.at_hand`; minutes for every part not cached yet.
 
     `on_part` is called with what is mapped next. Raises ToolError for an unknown kernel, if Yosys is missing, fails or
     takes too long, and StaleRtlError if the RTL is not current.
@@ -121,7 +124,7 @@ def _folder(design: Design, kernels: Sequence[str]) -> Path:
     for kernel in kernels:
         if kernel not in known:
             raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(known)}")
-    return rtl.current(design)
+    return rtl.at_hand(design)
 
 
 def of_kernel(name: str, folder: Path, kernel: str, *, on_part: Callable[[str], None] | None = None) -> KernelArea:

@@ -23,7 +23,7 @@ from speckv.checks import cut, shown
 from speckv.connectivity import of_design
 from speckv.device import sources
 from speckv.errors import StaleRtlError, ToolError
-from speckv.resources import hls_root
+from speckv.resources import build_root, hls_root
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -101,6 +101,21 @@ def current(design: Design) -> Path:
     """The folder of the design's committed RTL, after comparing hashes. Raises StaleRtlError, see `check`."""
     check(design, regenerate=False)
     return rtl_dir(design)
+
+
+def at_hand(design: Design) -> Path:
+    """The folder of the design's committed RTL or, if it has none, of RTL in the build folder, made unless current.
+
+    Raises StaleRtlError if the committed RTL is not current, and what `generate` raises.
+    """
+    if rtl_dir(design).is_dir():
+        return current(design)
+    folder = build_root() / design.name / "rtl"
+    try:
+        check(design, folder, regenerate=False)
+    except StaleRtlError:
+        generate(design, folder)
+    return folder
 
 
 # ------------------------------------------------------------------------------------------------ inputs

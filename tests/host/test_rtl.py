@@ -73,6 +73,23 @@ def test_generated_rtl_is_current(checkout: Path, compiler: Compiler) -> None:
     assert done[-1] == "text of the regenerated RTL" and done[1] == "5 outputs"
 
 
+def test_rtl_that_is_not_committed_is_made_once(
+    checkout: Path, compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "build"))
+    folder = rtl.at_hand(DESIGN)
+    assert folder == tmp_path / "build" / "tiny" / "rtl" and compiler.calls == 1
+    assert rtl.at_hand(DESIGN) == folder and compiler.calls == 1
+    append(checkout / "hls" / "include" / "speckv" / "quantise.hpp", "// changed\n")
+    assert rtl.at_hand(DESIGN) == folder and compiler.calls == 2
+
+    committed = rtl.generate(DESIGN)
+    assert rtl.at_hand(DESIGN) == committed and compiler.calls == 3
+    append(committed / "hlsc_fifo.sv", "// edited\n")
+    with pytest.raises(StaleRtlError, match=r"hlsc_fifo\.sv changed"):
+        rtl.at_hand(DESIGN)
+
+
 def test_the_manifest_names_inputs_tools_and_outputs(checkout: Path, compiler: Compiler) -> None:
     manifest = json.loads((rtl.generate(DESIGN) / "manifest.json").read_text())
     assert manifest["design"] == "tiny" and manifest["design_hash"] == DESIGN.hash_hex

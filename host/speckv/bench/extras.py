@@ -20,7 +20,7 @@ def measure_area(design: Design, on_part: Callable[[str], None] | None = None) -
     """The design's kernels as `speckv area` estimates them. Raises what `area.estimate` raises."""
     start = time.monotonic()
     kernels = area.estimate(design, area.ENGINE_KERNELS, on_part=on_part)
-    engine = area.engine(kernels)
+    engine = area.engine(kernels, design.engines)
     return Area(
         design=design.name,
         evidence=area.EVIDENCE,

@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Area:
-    """Resources of a design's kernels, and of one engine: encoder and decoder without `left_out`. `evidence` names it.
+    """Resources of a design's kernels, and of one of its engines: encoder and decoder without `left_out`.
 
     `seconds` is what the estimate took: a moment if every part of the kernels had been mapped before, else minutes.
     """

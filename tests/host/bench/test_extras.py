@@ -36,6 +36,10 @@ def test_an_engine_is_encoder_and_decoder_without_delta() -> None:
     assert engine.resources["lut"] == 1510 and engine.left_out == ("delta_runs", "delta_sums")
 
 
+def test_one_of_several_engines_is_its_share() -> None:
+    assert area.engine(KERNELS, engines=4).resources["lut"] == 378  # of 1510, and a fraction is a whole LUT
+
+
 def test_area_is_measured_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(area, "tool_text", lambda: "Yosys 1.0")
