@@ -103,7 +103,7 @@ def engine(areas: Sequence[KernelArea], engines: int = 1) -> EngineArea:
 def estimate(
     design: Design, kernels: Sequence[str] | None = None, *, on_part: Callable[[str], None] | None = None
 ) -> list[KernelArea]:
-    """The area of `kernels` (default: all) of the design's RTL, see `rtl.at_hand`; minutes for every part not cached yet.
+    """The area of `kernels` (default: all) of the RTL that `rtl.at_hand` gives; minutes for each part not cached yet.
 
     `on_part` is called with what is mapped next. Raises ToolError for an unknown kernel, if Yosys is missing, fails or
     takes too long, and StaleRtlError if the RTL is not current.

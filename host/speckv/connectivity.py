@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,12 +66,29 @@ KERNELS = (*SYSTEM.kernels, *PREFETCH.kernels)
 """All kernels of the kit."""
 
 
+def suffix(channel: int) -> str:
+    """What the names of a DMA channel's ports, arguments and registers end with: nothing for channel 0."""
+    return f"_{channel}" if channel else ""
+
+
+def with_channels(count: int) -> Connectivity:
+    """SYSTEM with so many DMA channels: each reaches control memory by a port of its own, a board's linker decides
+    whether that is one bank.
+    """
+    others = tuple(
+        MemoryPort(f"kv_dma.control_memory{suffix(channel)}", f"control{suffix(channel)}")
+        for channel in range(1, count)
+    )
+    return replace(SYSTEM, memory_ports=(*SYSTEM.memory_ports, *others))
+
+
 def of_design(design: Design) -> Connectivity:
     """All kernels of a design."""
+    memory_side = with_channels(design.dma_channels)
     if design.prefetch is None:
-        return SYSTEM
+        return memory_side
     return Connectivity(
         kernels=KERNELS,
-        streams=(*SYSTEM.streams, *PREFETCH.streams),
-        memory_ports=(*SYSTEM.memory_ports, *PREFETCH.memory_ports),
+        streams=(*memory_side.streams, *PREFETCH.streams),
+        memory_ports=(*memory_side.memory_ports, *PREFETCH.memory_ports),
     )

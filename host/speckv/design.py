@@ -133,6 +133,16 @@ PARAMETERS: dict[str, Parameter] = {
         maximum=8,
         optional=True,
     ),
+    "dma_channels": Parameter(
+        type=int,
+        description="Channels of kv_dma, each with a batch, completions and a port to control memory of its own. Their "
+        "descriptors are taken in turn.",
+        rule="1 to 8",
+        remedy="leave it out for one",
+        minimum=1,
+        maximum=8,
+        optional=True,
+    ),
     "clock_mhz": Parameter(
         type=float,
         description="Kernel clock, MHz. hlsc schedules for its period; reports turn bytes per cycle into GB/s with it.",
@@ -179,6 +189,7 @@ class Design:
     clock_mhz: float
     scale_bits: int = frame.SCALE_BITS
     engines: int = 1
+    dma_channels: int = 1
     prefetch: TableParameters | None = None
     description: str = field(default="", compare=False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from speckv import checks
-from speckv.connectivity import KERNELS, SYSTEM, of_design
+from speckv.connectivity import KERNELS, of_design
 from speckv.design import Design
 from speckv.errors import ToolError
 from speckv.resources import hls_root, writable_folder, write_atomic
@@ -44,17 +44,17 @@ def render(
     """Write every template's output below `out_dir`; the output's path is the template's without `.j2`.
 
     Templates see the `design`, the `connectivity` of its kernels, and `banks`: which bank of the platform each of the
-    memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. An unknown name in a
-    template is an error. All templates are rendered before the first file is written, files are replaced as a
-    whole, and a file that would not change is left alone, so that builds stay incremental. Kernels that the design does not have are left out. Returns the paths of all
-    outputs, sorted.
+    memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. Kernels that the design does
+    not have are left out. An unknown name in a template is an error. All templates are rendered before the first file
+    is written, files are replaced as a whole, and a file that would not change is left alone, so that builds stay
+    incremental. Returns the paths of all outputs, sorted.
 
     Raises ToolError, which names a memory that does not exist or a bank that is none, the template and the line if one
     fails, the folder if it is not writable.
     """
     banks = dict(banks or {})
     for memory, bank in banks.items():
-        _require_bank(memory, bank)
+        _require_bank(design, memory, bank)
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
@@ -72,9 +72,10 @@ def render(
     return sorted(outputs)
 
 
-def _require_bank(memory: str, bank: str) -> None:
-    if memory not in SYSTEM.memories:
-        raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(SYSTEM.memories)}")
+def _require_bank(design: Design, memory: str, bank: str) -> None:
+    known = of_design(design).memories
+    if memory not in known:
+        raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(known)}")
     if not isinstance(bank, str) or not _BANK.fullmatch(bank):
         raise ToolError(
             f"the bank of the {memory} memory is {checks.shown(bank)}, expected one of the platform's, such as HBM[0], "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from material import PAGES, SORTS
 from speckv.design import Design
-from speckv.dma import Descriptor, DmaEngine, DmaFlags, Op, Segment
+from speckv.dma import Descriptor, DmaEngine, DmaFlags, Op, Segment, Traffic
 from speckv.dma import model as golden
 from speckv.dma.descriptor import pack_batch
 from speckv.frame import Dtype
@@ -43,18 +43,46 @@ class Twin:
         """Runs a batch and compares all that it did with the model. Returns the completions."""
         expected, traffic = golden.run_batch(self.engine.design, pack_batch(batch), self.near, self.far)
         result = self.engine.run(batch)
-        for index, (mine, its) in enumerate(zip(expected, result.completions, strict=True)):
-            assert its.tobytes() == mine.tobytes(), f"descriptor {index}, {batch[index]}: {its}, expected {mine}"
+        _assert_completions(batch, result.completions, expected)
         assert result.traffic == traffic
+        self.compare()
+        return expected
+
+    def run_channels(self, batches: list[list[Descriptor]]) -> list[np.ndarray]:
+        """`run` for a batch of each channel. Returns the completions of each."""
+        expected, traffic = self.expect(batches)
+        result = self.engine.run_channels(batches)
+        for batch, mine, its in zip(batches, expected, result.channels, strict=True):
+            assert its.error is None, its.error
+            _assert_completions(batch, its.completions, mine)
+        assert result.traffic == traffic
+        self.compare()
+        return expected
+
+    def expect(self, batches: list[list[Descriptor]]) -> tuple[list[np.ndarray], Traffic]:
+        """What a run of these batches must do: the twin's memories become that."""
+        packed = [pack_batch(batch) for batch in batches]
+        return golden.run_channels(self.engine.design, packed, self.near, self.far)
+
+    def adopt(self) -> None:
+        """The twin takes over what the engine's memories are, after a run that nobody can foretell."""
+        self.near[:], self.far[:] = self.engine.near, self.engine.far
+
+    def compare(self) -> None:
+        """The engine's memories are the twin's."""
         for name, mine, its in (("near", self.near, self.engine.near), ("far", self.far, self.engine.far)):
             differs = np.flatnonzero(mine != its)
             assert not len(differs), f"{len(differs)} bytes of {name} memory differ, the first at {differs[0]:#x}"
-        return expected
 
     def damage(self, at: int, bit: int) -> None:
         """Flips a bit of far memory."""
         for memory in (self.far, self.engine.far):
             memory[at] ^= 1 << bit
+
+
+def _assert_completions(batch: list[Descriptor], found: np.ndarray, expected: np.ndarray) -> None:
+    for index, (mine, its) in enumerate(zip(expected, found, strict=True)):
+        assert its.tobytes() == mine.tobytes(), f"descriptor {index}, {batch[index]}: {its}, expected {mine}"
 
 
 def near_piece(rng: np.random.Generator, length: int, half: int) -> int:

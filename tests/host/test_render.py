@@ -139,6 +139,19 @@ def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path
     assert bundles == {port.port for port in SYSTEM.memory_ports}
 
 
+def test_each_dma_channel_has_a_port_to_control_memory(tmp_path: Path) -> None:
+    channels = Design.from_mapping("channels", TINY.parameters() | {"dma_channels": 3})
+    render(channels, tmp_path, banks={"control": "HOST[0]", "control_2": "HOST[0]"})
+    lines = (tmp_path / "link.cfg").read_text().splitlines()
+    assert [line for line in lines if line.startswith("sp=")] == [
+        "sp=kv_dma_1.m_axi_control_memory:HOST[0]",
+        "sp=kv_dma_1.m_axi_control_memory_2:HOST[0]",
+    ]
+    assert "# no bank is chosen for the control_1 memory: the linker takes the platform's default" in lines
+    with pytest.raises(ToolError, match="no memory 'control_3', the kernels reach control, near, far, control_1, c"):
+        render(channels, tmp_path, banks={"control_3": "HOST[0]"})
+
+
 @pytest.mark.parametrize(
     ("banks", "message"),
     [

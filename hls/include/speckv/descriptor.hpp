@@ -24,6 +24,9 @@ using namespace_id = Field<40, 8>;
 using page_key = Field<48, 8>;
 using cookie = Field<56, 8>;
 
+// Of a job: where the length of its list was, which `parse` alone needs.
+using channel = segments;
+
 }  // namespace descriptor
 
 namespace completion {
@@ -37,6 +40,7 @@ using flags = Field<11, 1>;
 using frame_bytes = Field<12, 4>;
 using payload_crc = Field<16, 4>;
 using raw_crc = Field<20, 4>;
+using channel = Field<24, 1>;
 
 }  // namespace completion
 

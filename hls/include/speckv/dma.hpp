@@ -5,11 +5,13 @@
 //                                   readers                              writers
 //
 // Jobs pass from process to process in the order of the batch; each process works on another one. A job that parse refuses
-// takes the same way without moving anything, so completions need no sorting.
+// takes the same way without moving anything, so completions need no sorting. With several channels each has a reader of
+// its batch with a `vouch`, and a writer of its completions with a `finish`; `parse` takes jobs from them in turn.
 #pragma once
 
 #include "descriptor.hpp"
 #include "hlsc_burst.h"
+#include "turns.hpp"
 
 namespace speckv {
 
@@ -19,6 +21,7 @@ using beats_t = ap_uint<26>;  // beats of 32 bits of bytes
 using burst_status_t = ap_uint<2>;
 using command_stream = hls::stream<hlsc::burst>;
 using status_stream = hls::stream<burst_status_t>;
+using completed_stream = hls::stream<ap_uint<2>>;
 
 // One descriptor, checked. The job that is `last` ends the batch: it moves nothing and has no completion.
 struct Job {
@@ -52,6 +55,10 @@ struct Segment {
   bytes_t bytes;
 };
 using segment_stream = hls::stream<Segment>;
+
+// The number of one of so many channels.
+template <int Channels>
+using channel_t = ap_uint<bits_for(Channels - 1)>;
 
 inline bool aligned(const offset_t& count) { return ap_uint<6>(count) == 0; }
 inline bool fits(const offset_t& offset, const bytes_t& bytes, const offset_t& size) {
@@ -90,10 +97,11 @@ struct BatchBeat {
   beat_t data;
   flag_t unreadable;
 };
+using batch_stream = hls::stream<BatchBeat>;
 
 // Lets a block pass once memory has answered for all of it: what came with an error is never taken for a descriptor,
 // nor is what follows, for nobody knows where its descriptors begin.
-inline void vouch(bytes_t batch_beats, beat_stream& batch, status_stream& statuses, hls::stream<BatchBeat>& sound) {
+inline void vouch(bytes_t batch_beats, beat_stream& batch, status_stream& statuses, batch_stream& sound) {
   bytes_t left = batch_beats;
   bool good = true;
 vouch_blocks:
@@ -118,13 +126,31 @@ vouch_blocks:
   } while (left != 0);
 }
 
-// Takes the batch apart and checks each descriptor, its segments while they pass.
-inline void parse(bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes, hls::stream<BatchBeat>& batch,
-                  hls::stream<Job>& jobs, segment_stream& to_read, segment_stream& to_write) {
-  bytes_t left = batch_beats;
+template <int Channels>
+bool any_left(const bytes_t (&left)[Channels]) {
+  bool any = false;
+  for (int i = 0; i < Channels; ++i) {
+#pragma HLS unroll
+    any = any || left[i] != 0;
+  }
+  return any;
+}
+
+// Takes the batches apart, a descriptor of each channel in turn, and checks it, its segments while they pass.
+// `beats_left`: of each channel's batch, in the order of `batches`.
+template <int Channels, class... Batches>
+void parse_in_turn(bytes_t (&beats_left)[Channels], offset_t near_bytes, offset_t far_bytes, hls::stream<Job>& jobs,
+                   segment_stream& to_read, segment_stream& to_write, Batches&... batches) {
+  static_assert(sizeof...(Batches) == Channels, "each channel has a batch");
+#pragma HLS array_partition variable=beats_left complete
+  channel_t<Channels> turn = 0;
 parse_descriptors:
-  while (left != 0) {
-    const BatchBeat first = batch.read();
+  while (any_left(beats_left)) {
+    const channel_t<Channels> channel = turn;
+    turn = channel == Channels - 1 ? channel_t<Channels>(0) : channel_t<Channels>(channel + 1);
+    bytes_t left = beats_left[channel];
+    if (left == 0) continue;  // this batch has ended
+    const BatchBeat first = detail::read_from(channel, batches...);
     bool unreadable = first.unreadable;
     Job job;
     job.descriptor = first.data;  // unreadable: op 0, which is unknown
@@ -148,7 +174,7 @@ parse_descriptors:
       } else if (listed != 0) {
         entries = 0;
         if (left != 0) {
-          const BatchBeat next = batch.read();
+          const BatchBeat next = detail::read_from(channel, batches...);
           entries = next.data;
           unreadable = next.unreadable;
           left = unreadable ? bytes_t(0) : bytes_t(left - 1);
@@ -169,7 +195,9 @@ parse_descriptors:
     job.refused = unreadable ? kReadError : !known ? kBadOp : length == 0 ? kDmaOk : !all_aligned ? kMisaligned : !all_fit ? kOutOfRange : kDmaOk;
     job.moves = job.refused == kDmaOk && length != 0;
     job.last = 0;
+    if (Channels > 1) header::set<descriptor::channel>(job.descriptor, channel);
     jobs.write(job);
+    beats_left[channel] = left;
   }
   Job end;
   end.descriptor = 0;
@@ -289,9 +317,10 @@ struct Sunk {
 };
 
 // Takes pages and frames from the engines, and has them written.
-inline void sink(hls::stream<Routed>& routed, segment_stream& segments, axis_stream& from_compress,
-                 axis_stream& from_decompress, beat_stream& copied, command_stream& near_commands, beat_stream& near,
-                 command_stream& far_commands, beat_stream& far, hls::stream<Sunk>& sunk) {
+template <class D>
+void sink(hls::stream<Routed>& routed, segment_stream& segments, axis_stream& from_compress, axis_stream& from_decompress,
+          beat_stream& copied, command_stream& near_commands, beat_stream& near, command_stream& far_commands,
+          beat_stream& far, hls::stream<Sunk>& sunk) {
   bool last;
 sink_jobs:
   do {
@@ -353,6 +382,7 @@ sink_jobs:
     s.completion = 0;
     header::set<completion::cookie>(s.completion, get<descriptor::cookie>(job));
     header::set<completion::status>(s.completion, status);
+    if (D::dma_channels > 1) header::set<completion::channel>(s.completion, get<descriptor::channel>(job));
     if (asks) {
       header::set<completion::engine_status>(s.completion, engine_status);
       header::set<completion::codec>(s.completion, header::get<header::codec>(answer));
@@ -374,12 +404,48 @@ sink_jobs:
   far_commands.write(burst_of(0, 0, true));
 }
 
+// Has a completion written by its channel's writer, and tells that channel's `finish`.
+inline void give(unsigned, const beat_t& completed_job, const offset_t& at, command_stream& commands,
+                 beat_stream& completions, completed_stream& completed) {
+  commands.write(burst_of(at, kBeatBytes));
+  completions.write(completed_job);
+  completed.write(header::get<completion::status>(completed_job) == kDmaOk ? 1 : 2);
+}
+
+template <class... Others>
+void give(unsigned channel, const beat_t& completed_job, const offset_t& at, command_stream& commands,
+          beat_stream& completions, completed_stream& completed, Others&... others) {
+  if (channel == 0)
+    give(0, completed_job, at, commands, completions, completed);
+  else
+    give(channel - 1, completed_job, at, others...);
+}
+
+// Ends what the channels' writers and `finish` do in this run.
+inline void close() {}
+
+template <class... Others>
+void close(command_stream& commands, beat_stream&, completed_stream& completed, Others&... others) {
+  commands.write(burst_of(0, 0, true));
+  completed.write(0);
+  close(others...);
+}
+
 // Waits for the memories' answers to a job and writes its completion. Counts the bytes that were asked of the memories.
-inline void complete(hls::stream<Sunk>& sunk, status_stream& near_reads, status_stream& far_reads,
-                     status_stream& near_writes, status_stream& far_writes, command_stream& commands,
-                     beat_stream& completions, hls::stream<ap_uint<2>>& completed, offset_t& near_read_bytes,
-                     offset_t& near_written_bytes, offset_t& far_read_bytes, offset_t& far_written_bytes) {
-  offset_t at = 0, near_read = 0, near_written = 0, far_read = 0, far_written = 0;
+// `others`: the same three streams of each channel behind the first one.
+template <class... Others>
+void complete(hls::stream<Sunk>& sunk, status_stream& near_reads, status_stream& far_reads, status_stream& near_writes,
+              status_stream& far_writes, command_stream& commands, beat_stream& completions,
+              completed_stream& completed, offset_t& near_read_bytes, offset_t& near_written_bytes,
+              offset_t& far_read_bytes, offset_t& far_written_bytes, Others&... others) {
+  constexpr int kChannels = 1 + sizeof...(Others) / 3;
+  offset_t at[kChannels];  // where the channel's next completion goes
+#pragma HLS array_partition variable=at complete
+  for (int i = 0; i < kChannels; ++i) {
+#pragma HLS unroll
+    at[i] = 0;
+  }
+  offset_t near_read = 0, near_written = 0, far_read = 0, far_written = 0;
   bool last;
 complete_jobs:
   do {
@@ -406,10 +472,16 @@ complete_jobs:
     if (write_error && before == kDmaOk) header::set<completion::status>(s.completion, kWriteError);
     if (read_error) header::set<completion::status>(s.completion, kReadError);
     if (!last) {
-      commands.write(burst_of(at, kBeatBytes));
-      completions.write(s.completion);
-      at += kBeatBytes;
-      completed.write(header::get<completion::status>(s.completion) == kDmaOk ? 1 : 2);
+      const channel_t<kChannels> channel = kChannels > 1 ? header::get<completion::channel>(s.completion) : ap_uint<8>(0);
+      offset_t here = 0;
+      for (int i = 0; i < kChannels; ++i) {
+#pragma HLS unroll
+        if (channel == i) {
+          here = at[i];
+          at[i] += kBeatBytes;
+        }
+      }
+      give(channel, s.completion, here, commands, completions, completed, others...);
     }
   } while (!last);
   // what the closing commands are answered with
@@ -417,8 +489,7 @@ complete_jobs:
   far_reads.read();
   near_writes.read();
   far_writes.read();
-  commands.write(burst_of(0, 0, true));
-  completed.write(0);
+  close(commands, completions, completed, others...);
   near_read_bytes = near_read;
   near_written_bytes = near_written;
   far_read_bytes = far_read;
@@ -426,7 +497,7 @@ complete_jobs:
 }
 
 // Ends the run when the last completion has arrived.
-inline void finish(hls::stream<ap_uint<2>>& completed, status_stream& written, bytes_t& done, bytes_t& failed) {
+inline void finish(completed_stream& completed, status_stream& written, bytes_t& done, bytes_t& failed) {
   bytes_t all = 0, bad = 0;
   bool last;
 finish_jobs:

@@ -8,27 +8,11 @@
 // packet in gives one packet out, whatever is wrong with it: the two never lose each other's turn.
 #pragma once
 
+#include "turns.hpp"
 #include "types.hpp"
 
 namespace speckv {
 namespace detail {
-
-inline void write_to(unsigned, const axis_beat& beat, axis_stream& only) { only.write(beat); }
-
-template <class... Streams>
-void write_to(unsigned number, const axis_beat& beat, axis_stream& first, Streams&... others) {
-  if (number == 0)
-    first.write(beat);
-  else
-    write_to(number - 1, beat, others...);
-}
-
-inline axis_beat read_from(unsigned, axis_stream& only) { return only.read(); }
-
-template <class... Streams>
-axis_beat read_from(unsigned number, axis_stream& first, Streams&... others) {
-  return number == 0 ? first.read() : read_from(number - 1, others...);
-}
 
 // C simulation: a call's last round may have fewer packets than there are engines.
 template <class... Streams>

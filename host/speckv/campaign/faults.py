@@ -6,6 +6,7 @@ import enum
 import random
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from speckv.connectivity import SYSTEM
 from speckv.dma.cosim import CONTROL, FAR, NEAR, CosimEngine, MemoryFault
 from speckv.dma.descriptor import BEAT_BYTES, DESCRIPTOR_DTYPE, DmaStatus, Op
-from speckv.dma.engine import BatchResult, DmaEngine, finished
+from speckv.dma.engine import BatchResult, DmaEngine, RunResult, finished
 from speckv.errors import DeviceTimeout
 
 
@@ -84,6 +85,11 @@ class FaultyEngine(DmaEngine):
         fault = self._armed.popleft()
         self._strikes.append(fault)
         return self._strike(fault, batch, count)
+
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
+        return self._inner._run_channels(batches, counts, timeout_cycles)  # faults strike single batches
 
     @abstractmethod
     def _strike(self, fault: Fault, batch: NDArray[np.uint8], count: int) -> BatchResult:

@@ -72,7 +72,9 @@ def build(
         for include, folder in zip(includes, folders, strict=True)
         for name, text in sources.text_files(folder).items()
     }
-    flags = (STANDARDS[tool.family], *FLAGS, f"-DSPECKV_ENGINES={design.engines}", *watched)
+    others = " ".join(f"CHANNEL({n})" for n in range(1, design.dma_channels))
+    sizes = (f"-DSPECKV_ENGINES={design.engines}", f"-DSPECKV_OTHER_CHANNELS(CHANNEL)={others}")
+    flags = (STANDARDS[tool.family], *FLAGS, *sizes, *watched)
     # sources of a test may have no kv_dma, designs no kv_prefetch
     optional = {"kv_dma.cpp": DMA_HARNESS, "kv_prefetch.cpp": PREFETCH_HARNESS}
     harnesses = (HARNESS, *(harness for kernel, harness in optional.items() if kernel in texts))

@@ -11,20 +11,27 @@ import enum
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import SYSTEM, suffix, with_channels
 from speckv.device import registers, simulation, standstill
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
 from speckv.dma import system
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
-from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, BatchResult, DmaEngine, finished
+from speckv.dma.engine import (
+    MAX_BATCH,
+    MAX_BATCH_BEATS,
+    BatchResult,
+    DmaEngine,
+    RunResult,
+    channel_result,
+)
 from speckv.dma.links import Link
 from speckv.dma.links import link as profile
 from speckv.errors import DeviceError, DeviceTimeout, DmaError
@@ -36,9 +43,11 @@ if TYPE_CHECKING:
 CONTROLLED = "kv_dma"
 CONTROL, NEAR, FAR = "control", "near", "far"
 # AXI addresses of the memories' first bytes: above 32 bits, so that no half of one may be forgotten
-_BASES = {CONTROL: 0x0000_0008_0000_1000, NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
+_BASES = {NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
+_CONTROL_BASE, _CONTROL_STEP = 0x0000_0008_0000_1000, 0x0000_0000_4000_0000  # of channel 0, to the next one
 _COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
 _WORD = ctypes.c_uint32
+_Result = TypeVar("_Result")
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "system_reset": (ctypes.c_int, [POINTER]),
@@ -76,10 +85,13 @@ class CosimEngine(DmaEngine):
     """Verilated kernels and memories as an engine.
 
     * `link`, `near_link`: of far memory, and of near and control memory: a name in `LINKS` or a `Link`.
+    * `rtl`: folder with RTL that hlsc made of this design; default: the committed one.
     * `seed`: of the registers' values before reset.
     * `stuck_cycles`: a run in which no memory moves a beat for so long raises DeviceTimeout.
     * `waveform`: folder for `kv_system.vcd`; a slower build of its own.
     * `progress`: called with a sentence when something long begins.
+
+    Each channel has a control memory of its own: 'control', 'control_1' and so on.
 
     Cycles of a run are counted from its start bit to its interrupt. Raises StaleRtlError if the design's committed RTL
     is not current, ToolError for a missing tool.
@@ -96,6 +108,7 @@ class CosimEngine(DmaEngine):
         *,
         link: str | Link = "cxl2x8",
         near_link: str | Link = "ddr4",
+        rtl: Path | None = None,
         seed: int = 1,
         stuck_cycles: int = STUCK_CYCLES,
         waveform: Path | None = None,
@@ -107,19 +120,20 @@ class CosimEngine(DmaEngine):
         seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, DmaError)
         checks.callback("progress", progress, DmaError)
         wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, DmaError))
-        folder = committed.current(design)
+        folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DmaError)
         known = registers.read_map(folder, CONTROLLED)
         if known is None:
             raise DeviceError(f"{folder} holds no register map of {CONTROLLED}: make the RTL anew")
+        connectivity = with_channels(design.dma_channels)
         path = system.build(
             design,
             folder,
-            SYSTEM,
+            connectivity,
             CONTROLLED,
             trace=wave is not None,
             on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
         )
-        self._networks = {kernel: standstill.read_network(folder, kernel) for kernel in SYSTEM.kernels}
+        self._networks = {kernel: standstill.read_network(folder, kernel) for kernel in connectivity.kernels}
         self._model = simulation.Model(
             system.TOP,
             path,
@@ -131,11 +145,16 @@ class CosimEngine(DmaEngine):
         )
         self._library, self._handle = self._model.library, self._model.handle
         self._registers = registers.Registers(known, self._read_word, self._write_word)
-        self._control = np.zeros(_COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES, np.uint8)
-        arrays = {CONTROL: self._control, NEAR: self.near, FAR: self.far}
+        self._controls = [
+            np.zeros(_COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES, np.uint8) for _ in range(design.dma_channels)
+        ]
+        arrays = [
+            (f"{CONTROL}{suffix(channel)}", control, _control_base(channel))
+            for channel, control in enumerate(self._controls)
+        ]
+        arrays += [(NEAR, self.near, _BASES[NEAR]), (FAR, self.far, _BASES[FAR])]
         self._memories = {
-            name: self._library.axi_memory_new(array.ctypes.data, array.nbytes, _BASES[name])
-            for name, array in arrays.items()
+            name: self._library.axi_memory_new(array.ctypes.data, array.nbytes, base) for name, array, base in arrays
         }
         self._spans: dict[tuple[str, str], Span] | None = None  # of a run that is watched
         self._free = weakref.finalize(self, _delete, self._library, list(self._memories.values()))
@@ -169,10 +188,19 @@ class CosimEngine(DmaEngine):
 
     def run_watched(self, descriptors: Sequence[Descriptor]) -> tuple[BatchResult, dict[tuple[str, str], Span]]:
         """`run_all`, with the span of each memory that moved anything, by its name and "read" or "written". Slow."""
+        return self._watched(lambda: self.run_all(descriptors))
+
+    def run_channels_watched(
+        self, batches: Sequence[Sequence[Descriptor]]
+    ) -> tuple[RunResult, dict[tuple[str, str], Span]]:
+        """`run_channels`, with those spans. Slow."""
+        return self._watched(lambda: self.run_channels(batches))
+
+    def _watched(self, run: Callable[[], _Result]) -> tuple[_Result, dict[tuple[str, str], Span]]:
         with self._lock:
             self._spans = {}
             try:
-                return self.run_all(descriptors), self._spans
+                return run(), self._spans
             finally:
                 self._spans = None
 
@@ -194,36 +222,49 @@ class CosimEngine(DmaEngine):
 
     # ----------------------------------------------------------------------------------------------- a batch
 
-    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
         finish = False
         try:
-            self._control[: batch.nbytes] = batch.reshape(-1)
-            answers = self._control[_COMPLETIONS_AT:]
-            answers[: count * BEAT_BYTES] = 0
-            self._start(len(batch))
+            for control, batch, count in zip(self._controls, batches, counts, strict=False):
+                control[: batch.nbytes] = batch.reshape(-1)
+                control[_COMPLETIONS_AT : _COMPLETIONS_AT + count * BEAT_BYTES] = 0
+            self._start([len(batch) for batch in batches])
             cycles = self._wait(timeout_cycles)
             traffic = Traffic(*(self._registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
-            done, failed = (self._registers.read(name) for name in ("DONE_DATA", "FAILED_DATA"))
+            told = [
+                [self._registers.read(f"{name}{suffix(channel)}_DATA") for name in ("DONE", "FAILED")]
+                for channel in range(len(batches))
+            ]
             self._registers.write("ISR.ap_done", 1)
             self._registers.write("AP_CTRL.ap_continue", 1)
             finish = True
         finally:
             if not finish:
                 self._library.system_reset(self._handle)
-        return finished(answers, count, done, failed, traffic, cycles)
+        channels = zip(self._controls, counts, told, strict=False)
+        return RunResult(
+            tuple(channel_result(control[_COMPLETIONS_AT:], count, *two) for control, count, two in channels),
+            traffic,
+            cycles,
+        )
 
-    def _start(self, batch_beats: int) -> None:
+    def _start(self, beats: Sequence[int]) -> None:
+        """Starts a run; `beats` of the batches, of the first channels."""
         values = {
-            "BATCH_IN": _BASES[CONTROL],
-            "COMPLETIONS_OUT": _BASES[CONTROL] + _COMPLETIONS_AT,
             "NEAR_IN": _BASES[NEAR],
             "NEAR_OUT": _BASES[NEAR],
             "FAR_IN": _BASES[FAR],
             "FAR_OUT": _BASES[FAR],
-            "BATCH_BEATS": batch_beats,
             "NEAR_BYTES": len(self.near),
             "FAR_BYTES": len(self.far),
         }
+        for channel in range(self.design.dma_channels):
+            base = _control_base(channel)
+            values[f"BATCH_IN{suffix(channel)}"] = base
+            values[f"COMPLETIONS_OUT{suffix(channel)}"] = base + _COMPLETIONS_AT
+            values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
         for name, value in values.items():
             self._registers.write(f"{name}_DATA", value)
         self._registers.write("IER.ap_done", 1)
@@ -274,7 +315,7 @@ class CosimEngine(DmaEngine):
                 f"{CONTROLLED} did not finish within timeout_cycles={timeout_cycles} {when}. "
                 "The system was reset; raise timeout_cycles if the batch is just long"
             )
-        held = {kernel: self._model.levels(system.instance(kernel)) for kernel in SYSTEM.kernels}
+        held = {kernel: self._model.levels(system.instance(kernel)) for kernel in self._networks}
         told = []
         for kernel, levels in held.items():
             if levels or kernel == CONTROLLED:
@@ -312,6 +353,11 @@ class CosimEngine(DmaEngine):
     def _release(self) -> None:
         self._model.close()
         self._free()
+
+
+def _control_base(channel: int) -> int:
+    """AXI address of a channel's control memory."""
+    return _CONTROL_BASE + channel * _CONTROL_STEP
 
 
 def _delete(library: ctypes.CDLL, memories: list[int]) -> None:

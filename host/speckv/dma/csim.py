@@ -7,7 +7,7 @@ depths, timing or answers of memories.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,25 +18,35 @@ from speckv import checks
 from speckv.device import csim, native
 from speckv.device.native import TEXT
 from speckv.dma.descriptor import BEAT_BYTES, Traffic
-from speckv.dma.engine import BatchResult, DmaEngine, finished
+from speckv.dma.engine import DmaEngine, RunResult, channel_result
 from speckv.errors import DeviceError, DmaError
 
 if TYPE_CHECKING:
     from speckv.design import Design
 
 
-class _Run(ctypes.Structure):
-    """dma_run of the harness."""
+class _Channel(ctypes.Structure):
+    """dma_channel of the harness."""
 
     _fields_: ClassVar = [
         ("batch", ctypes.c_void_p),
         ("batch_beats", ctypes.c_uint64),
         ("completions", ctypes.c_void_p),
+        ("done", ctypes.c_uint64),
+        ("failed", ctypes.c_uint64),
+    ]
+
+
+class _Run(ctypes.Structure):
+    """dma_run of the harness."""
+
+    _fields_: ClassVar = [
+        ("channels", ctypes.POINTER(_Channel)),
         ("near_memory", ctypes.c_void_p),
         ("near_bytes", ctypes.c_uint64),
         ("far_memory", ctypes.c_void_p),
         ("far_bytes", ctypes.c_uint64),
-        *((name, ctypes.c_uint64) for name in ("done", "failed", *Traffic._fields)),
+        *((name, ctypes.c_uint64) for name in Traffic._fields),
     ]
 
 
@@ -72,12 +82,15 @@ class CsimEngine(DmaEngine):
         )
         self._library = native.load(path, {"csim_dma": (TEXT, [ctypes.POINTER(_Run)])})
 
-    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
-        written = np.zeros(count * BEAT_BYTES, np.uint8)
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
+        written = [np.zeros(count * BEAT_BYTES, np.uint8) for count in counts]
+        channels = (_Channel * self.design.dma_channels)()
+        for channel, batch, answers in zip(channels, batches, written, strict=False):  # the others have nothing to do
+            channel.batch, channel.batch_beats, channel.completions = batch.ctypes.data, len(batch), answers.ctypes.data
         run = _Run(
-            batch=batch.ctypes.data,
-            batch_beats=len(batch),
-            completions=written.ctypes.data,
+            channels=channels,
             near_memory=self.near.ctypes.data,
             near_bytes=len(self.near),
             far_memory=self.far.ctypes.data,
@@ -86,11 +99,13 @@ class CsimEngine(DmaEngine):
         wrong = self._library.csim_dma(ctypes.byref(run))
         if wrong is not None:
             raise DeviceError(
-                f"kv_dma, batch of {count} descriptors: {wrong.decode(errors='replace')}; "
+                f"kv_dma, batches of {', '.join(map(str, counts))} descriptors: {wrong.decode(errors='replace')}; "
                 "the kernels' C++ reads or writes a stream too often or too seldom"
             )
         traffic = Traffic(*(getattr(run, name) for name in Traffic._fields))
-        return finished(written, count, run.done, run.failed, traffic)
+        told = zip(written, counts, channels, strict=False)
+        results = [channel_result(answers, count, one.done, one.failed) for answers, count, one in told]
+        return RunResult(tuple(results), traffic)
 
     def _release(self) -> None:
         """The kernels' C++ keeps nothing between calls."""

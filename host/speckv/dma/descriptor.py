@@ -1,6 +1,6 @@
 """Descriptors and completions of the DMA engine, as numpy records, and batches made of them.
 
-Implements `hls/dma.md`, version 1.
+Implements `hls/dma.md`, version 1.1.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ COMPLETION_DTYPE = np.dtype(
         ("frame_bytes", "<u4"),
         ("payload_crc", "<u4"),
         ("raw_crc", "<u4"),
-        ("reserved", "V40"),
+        ("channel", "u1"),
+        ("reserved", "V39"),
     ]
 )
 """One completion, 64 bytes."""

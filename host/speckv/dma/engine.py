@@ -39,13 +39,39 @@ class BatchResult:
         return int(np.count_nonzero(self.completions["status"]))
 
 
+@dataclass(frozen=True)
+class ChannelResult:
+    """A channel's completions, `COMPLETION_DTYPE` [descriptors]; `error` if its batch did not get through: then they
+    are not to be trusted.
+    """
+
+    completions: NDArray[np.void]
+    error: DmaError | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run of several channels: what each came to; what all of them moved; its cycles where there is a clock."""
+
+    channels: tuple[ChannelResult, ...]
+    traffic: Traffic
+    cycles: int | None = None
+
+    def single(self) -> BatchResult:
+        """The result of a run of one channel. Raises the channel's error."""
+        [channel] = self.channels
+        if channel.error is not None:
+            raise channel.error
+        return BatchResult(channel.completions, self.traffic, self.cycles)
+
+
 class DmaEngine(ABC):
     """An open engine; a context manager. `near` and `far` are its memories, uint8 [bytes].
 
     `moved` is what its batches have asked of them since it was opened, `cycles` how long that took where there is a
     clock.
 
-    Descriptors of one batch are under way together: what one of them writes, no other may read (`hls/dma.md`).
+    Descriptors of one run are under way together: what one of them writes, no other may read (`hls/dma.md`).
     Batches from several threads run one after the other. Every call after `close` raises DmaError.
     """
 
@@ -63,37 +89,64 @@ class DmaEngine(ABC):
         self._process = os.getpid()
 
     @abstractmethod
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
+        """Runs a batch, uint8 [beats, 64], of `counts` descriptors on each of the first channels. Called under the
+        lock.
+        """
+
     def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
-        """Runs a batch, uint8 [beats, 64], of `count` descriptors. Called under the lock."""
+        """Runs a batch on channel 0."""
+        return self._run_channels([batch], [count], timeout_cycles).single()
 
     @abstractmethod
     def _release(self) -> None:
         """Gives back what the engine holds. Called once, under the lock."""
 
     def run(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
-        """Does a batch; each descriptor's completion tells what it came to. Nothing is raised for one that failed.
+        """Does a batch on channel 0; each descriptor's completion tells what it came to. Nothing is raised for one that
+        failed.
 
         `timeout_cycles` limits the clock cycles; without a clock there is nothing to limit. Raises DmaError for a
         value that does not fit its field, more than 4096 descriptors or 2^18 beats with their segments, a closed
         engine, or a batch that did not get through (its completions are lost then); DeviceTimeout if the engine stops
         answering, DeviceError if it breaks a rule of its buses.
         """
-        if timeout_cycles is not None:
-            timeout_cycles = checks.integer("timeout_cycles", timeout_cycles, 1, checks.MAX_COUNT, DmaError)
-        if len(descriptors) > MAX_BATCH:
-            raise DmaError(f"the batch has {len(descriptors)} descriptors, expected at most {MAX_BATCH}; split it")
-        batch = pack_batch(descriptors)
-        if len(batch) > MAX_BATCH_BEATS:
-            raise DmaError(
-                f"the batch and its segments are {len(batch)} beats, expected at most {MAX_BATCH_BEATS}; split it"
-            )
+        limit = _limit(timeout_cycles)
+        batch = _packed(descriptors)
         with self._lock:
             self._check_open()
-            result = self._run(batch, len(descriptors), timeout_cycles)
-            self.moved = Traffic(*(sum(both) for both in zip(self.moved, result.traffic, strict=True)))
-            if result.cycles is not None:
-                self.cycles = (self.cycles or 0) + result.cycles
+            result = self._run(batch, len(descriptors), limit)
+            self._count(result)
             return result
+
+    def run_channels(
+        self, batches: Sequence[Sequence[Descriptor]], *, timeout_cycles: int | None = None
+    ) -> RunResult:
+        """Does a batch of each channel in one run, batch i on channel i; channels without one rest.
+
+        Descriptors are taken from the channels in turn; each channel keeps its order. A channel whose batch did not
+        get through has an `error` in the result, and harms no other. Raises what `run` raises otherwise, and DmaError
+        for more batches than the design has channels.
+        """
+        limit = _limit(timeout_cycles)
+        if not 1 <= len(batches) <= self.design.dma_channels:
+            raise DmaError(
+                f"there are {len(batches)} batches, expected 1 to {self.design.dma_channels}: one for each channel; "
+                f"raise dma_channels of design {self.design.name}"
+            )
+        packed = [_packed(descriptors) for descriptors in batches]
+        with self._lock:
+            self._check_open()
+            result = self._run_channels(packed, [len(descriptors) for descriptors in batches], limit)
+            self._count(result)
+            return result
+
+    def _count(self, result: BatchResult | RunResult) -> None:
+        self.moved = Traffic(*(sum(both) for both in zip(self.moved, result.traffic, strict=True)))
+        if result.cycles is not None:
+            self.cycles = (self.cycles or 0) + result.cycles
 
     def run_all(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
         """`run`, but DmaError names the first descriptor that failed, why, and the remedy."""
@@ -132,8 +185,11 @@ class SoftwareEngine(DmaEngine):
     backend: ClassVar[str] = "software"
     evidence: ClassVar[str] = "model"
 
-    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
-        return BatchResult(*model.run_batch(self.design, batch, self.near, self.far))
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
+        completions, traffic = model.run_channels(self.design, batches, self.near, self.far)
+        return RunResult(tuple(ChannelResult(done) for done in completions), traffic)
 
     def _release(self) -> None:
         """The model holds nothing but the memories."""
@@ -142,17 +198,43 @@ class SoftwareEngine(DmaEngine):
 def finished(
     memory: NDArray[np.uint8], count: int, done: int, failed: int, traffic: Traffic, cycles: int | None = None
 ) -> BatchResult:
-    """The result of a run of the kernel, whose completions are in `memory`, uint8 [bytes].
+    """The result of a run of one channel, see `channel_result`, whose error it raises."""
+    return RunResult((channel_result(memory, count, done, failed),), traffic, cycles).single()
 
-    Raises DmaError if `done` and `failed`, as the kernel counted them, do not fit `count` completions.
+
+def channel_result(memory: NDArray[np.uint8], count: int, done: int, failed: int) -> ChannelResult:
+    """What a run of the kernel came to for a channel, whose completions are in `memory`, uint8 [bytes].
+
+    It has an error if `done` and `failed`, as the kernel counted them, do not fit `count` completions.
     """
-    result = BatchResult(completions(memory, count), traffic, cycles)
-    if (done, failed) != (count, result.failed):
-        raise DmaError(
-            f"kv_dma did {done} descriptors, {failed} of them failed; the batch has {count}, and {result.failed} "
+    found = completions(memory, count)
+    told = int(np.count_nonzero(found["status"]))
+    if (done, failed) == (count, told):
+        return ChannelResult(found)
+    return ChannelResult(
+        found,
+        DmaError(
+            f"kv_dma did {done} descriptors, {failed} of them failed; the batch has {count}, and {told} "
             "completions say so: control memory answered with an error. Its pages are in an unknown state: scrub them"
+        ),
+    )
+
+
+def _limit(timeout_cycles: int | None) -> int | None:
+    if timeout_cycles is None:
+        return None
+    return checks.integer("timeout_cycles", timeout_cycles, 1, checks.MAX_COUNT, DmaError)
+
+
+def _packed(descriptors: Sequence[Descriptor]) -> NDArray[np.uint8]:
+    if len(descriptors) > MAX_BATCH:
+        raise DmaError(f"the batch has {len(descriptors)} descriptors, expected at most {MAX_BATCH}; split it")
+    batch = pack_batch(descriptors)
+    if len(batch) > MAX_BATCH_BEATS:
+        raise DmaError(
+            f"the batch and its segments are {len(batch)} beats, expected at most {MAX_BATCH_BEATS}; split it"
         )
-    return result
+    return batch
 
 
 def _memory(what: str, count: int) -> NDArray[np.uint8]:

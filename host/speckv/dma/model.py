@@ -5,6 +5,8 @@ Follows `hls/dma.md`. Memories are uint8 arrays and never answer with errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,8 +40,27 @@ def run_batch(
 
     Returns a completion for each descriptor, COMPLETION_DTYPE [descriptors], and what was moved.
     """
-    made = []
-    moved = []
+    [done], traffic = run_channels(design, [batch], near, far)
+    return done, traffic
+
+
+def run_channels(
+    design: Design, batches: Sequence[NDArray[np.uint8]], near: Memory, far: Memory
+) -> tuple[list[NDArray[np.void]], Traffic]:
+    """`run_batch` for a batch of each channel, a descriptor of each in turn. Returns each channel's completions."""
+    made: list[list[NDArray[np.void]]] = [[] for _ in batches]
+    traffic = Traffic()
+    turns = zip_longest(*(_jobs(design, batch, near, far) for batch in batches))
+    for channel, job in (dealt for turn in turns for dealt in enumerate(turn)):
+        if job is None:
+            continue  # this batch has ended
+        made[channel].append(job.completion(channel))
+        traffic = Traffic(*(sum(both) for both in zip(traffic, job.traffic, strict=True)))
+    return [np.array(done, COMPLETION_DTYPE) for done in made], traffic
+
+
+def _jobs(design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory) -> Iterator[_Job]:
+    """What the descriptors of a batch ask for."""
     at = 0
     while at < len(batch):
         descriptor = batch[at].view(DESCRIPTOR_DTYPE)[0]
@@ -52,11 +73,7 @@ def run_batch(
         segments = [Segment(int(s["offset"]), int(s["bytes"])) for s in listed.reshape(-1).view(SEGMENT_DTYPE)[:count]]
         if not segments:
             segments = [Segment(int(descriptor["near"]), int(descriptor["raw_bytes"]))]
-        job = _Job(design, descriptor, segments, near, far)
-        made.append(job.completion())
-        moved.append(job.traffic)
-    traffic = Traffic(*(sum(column) for column in zip(*moved, strict=True))) if moved else Traffic()
-    return np.array(made, COMPLETION_DTYPE) if made else np.zeros(0, COMPLETION_DTYPE), traffic
+        yield _Job(design, descriptor, segments, near, far)
 
 
 class _Result(NamedTuple):
@@ -80,12 +97,13 @@ class _Job:
         self.far = far
         self.traffic = Traffic()
 
-    def completion(self) -> NDArray[np.void]:
+    def completion(self, channel: int) -> NDArray[np.void]:
         status, header, frame_bytes = self._result()
         record = np.zeros((), COMPLETION_DTYPE)
         record["cookie"] = self.d["cookie"]
         record["status"] = status
         record["frame_bytes"] = frame_bytes
+        record["channel"] = channel
         if header is not None:
             record["engine_status"] = header.status
             record["codec"] = header.codec

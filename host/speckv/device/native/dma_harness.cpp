@@ -1,7 +1,8 @@
 // Runs kv_dma's C++ natively on two memories of the host, its streams answered by the design's other kernels.
 //
 // Built with the rendered kernels into the same shared object as csim_harness.cpp and called through ctypes (dma/csim.py).
-// One process of the kernel after the other handles the whole batch: all reads come before all writes.
+// One process of the kernel after the other handles the whole run: all reads come before all writes.
+// SPECKV_OTHER_CHANNELS lists the channels behind the first one: -D'SPECKV_OTHER_CHANNELS(CHANNEL)=CHANNEL(1) CHANNEL(2)'.
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -15,8 +16,11 @@ void kv_decompress(axis_stream& frame_in, axis_stream& raw_out);
 void kv_dma(const beat_t* batch_in, beat_t* completions_out, const beat_t* near_in, beat_t* near_out,
             const beat_t* far_in, beat_t* far_out, bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes,
             bytes_t& done, bytes_t& failed, offset_t& near_read_bytes, offset_t& near_written_bytes,
-            offset_t& far_read_bytes, offset_t& far_written_bytes, axis_stream& request_out, axis_stream& frame_in,
-            axis_stream& frame_out, axis_stream& page_in);
+            offset_t& far_read_bytes, offset_t& far_written_bytes,
+#define CHANNEL(n) const beat_t *batch_in_##n, beat_t *completions_out_##n, bytes_t batch_beats_##n, bytes_t &done_##n, bytes_t &failed_##n,
+            SPECKV_OTHER_CHANNELS(CHANNEL)
+#undef CHANNEL
+            axis_stream& request_out, axis_stream& frame_in, axis_stream& frame_out, axis_stream& page_in);
 
 // Called by kv_dma between the process that fills the streams and the one that empties them.
 void answer_streams(axis_stream& request_out, axis_stream& frame_in, axis_stream& frame_out, axis_stream& page_in) {
@@ -28,17 +32,24 @@ static_assert(sizeof(beat_t) == kBeatBytes, "memories of the host are arrays of 
 
 extern "C" {
 
-// One run. Memories belong to the caller; `completions` has room for those of the whole batch.
-struct dma_run {
+// A channel of a run. Memories belong to the caller; `completions` has room for those of the whole batch.
+struct dma_channel {
   const void* batch;
   std::uint64_t batch_beats;
   void* completions;
+  // results
+  std::uint64_t done, failed;
+};
+
+// One run of all channels.
+struct dma_run {
+  dma_channel* channels;
   void* near_memory;
   std::uint64_t near_bytes;
   void* far_memory;
   std::uint64_t far_bytes;
   // results
-  std::uint64_t done, failed, near_read_bytes, near_written_bytes, far_read_bytes, far_written_bytes;
+  std::uint64_t near_read_bytes, near_written_bytes, far_read_bytes, far_written_bytes;
 };
 
 // Returns null, or what went wrong; the text lives until the next call in this thread.
@@ -50,12 +61,24 @@ __attribute__((visibility("default"))) const char* csim_dma(dma_run* run) {
     beat_t* const near_memory = static_cast<beat_t*>(run->near_memory);
     beat_t* const far_memory = static_cast<beat_t*>(run->far_memory);
     bytes_t done = 0, failed = 0;
+#define CHANNEL(n) bytes_t done_##n = 0, failed_##n = 0;
+    SPECKV_OTHER_CHANNELS(CHANNEL)
+#undef CHANNEL
+    dma_channel* const channels = run->channels;
     offset_t near_read = 0, near_written = 0, far_read = 0, far_written = 0;
-    kv_dma(static_cast<const beat_t*>(run->batch), static_cast<beat_t*>(run->completions), near_memory, near_memory,
-           far_memory, far_memory, run->batch_beats, run->near_bytes, run->far_bytes, done, failed, near_read,
-           near_written, far_read, far_written, request_out, frame_in, frame_out, page_in);
-    run->done = done.to_uint64();
-    run->failed = failed.to_uint64();
+    kv_dma(static_cast<const beat_t*>(channels[0].batch), static_cast<beat_t*>(channels[0].completions), near_memory,
+           near_memory, far_memory, far_memory, channels[0].batch_beats, run->near_bytes, run->far_bytes, done, failed,
+           near_read, near_written, far_read, far_written,
+#define CHANNEL(n) static_cast<const beat_t*>(channels[n].batch), static_cast<beat_t*>(channels[n].completions), \
+           channels[n].batch_beats, done_##n, failed_##n,
+           SPECKV_OTHER_CHANNELS(CHANNEL)
+#undef CHANNEL
+           request_out, frame_in, frame_out, page_in);
+    channels[0].done = done.to_uint64();
+    channels[0].failed = failed.to_uint64();
+#define CHANNEL(n) channels[n].done = done_##n.to_uint64(), channels[n].failed = failed_##n.to_uint64();
+    SPECKV_OTHER_CHANNELS(CHANNEL)
+#undef CHANNEL
     run->near_read_bytes = near_read.to_uint64();
     run->near_written_bytes = near_written.to_uint64();
     run->far_read_bytes = far_read.to_uint64();
