@@ -18,30 +18,24 @@ module kv_dma_ask(
 );
 
   reg  [31:0] left_sroa_0_0_r1;
+  reg  [63:0] at_sroa_0_0_r1;
   reg         active2;
   reg         valid1_0;
-  reg         valid1_1;
-  wire        _GEN;
   reg         active0;
   reg         valid0_0;
-  wire        _GEN_0 = active0 & ~valid0_0;
-  wire        _GEN_1 = valid1_0 & (~valid1_1 | _GEN);
-  reg  [63:0] at_sroa_0_0_r1s1;
-  wire [31:0] _GEN_2 = left_sroa_0_0_r1 < 32'h40 ? left_sroa_0_0_r1 : 32'h40;
-  wire [31:0] _GEN_3 = left_sroa_0_0_r1 - _GEN_2;
-  wire        _GEN_4 = _GEN_3 == 32'h0;
-  reg         cmp_i42_not_r1s1;
-  reg  [31:0] spec_select_r1s1;
-  assign _GEN = valid1_1 & commands_full_n;
+  wire        _GEN = active0 & ~valid0_0;
+  wire [31:0] _GEN_0 = left_sroa_0_0_r1 < 32'h40 ? left_sroa_0_0_r1 : 32'h40;
+  wire [31:0] _GEN_1 = left_sroa_0_0_r1 - _GEN_0;
+  wire        _GEN_2 = _GEN_1 == 32'h0;
+  wire        _GEN_3 = valid1_0 & commands_full_n;
   reg         active1;
   reg         valid2_0;
-  wire        _GEN_5 = active2 & ~valid2_0;
-  wire        _GEN_6 = active1 & ~valid1_0 & ~valid1_1;
+  wire        _GEN_4 = active2 & ~valid2_0;
+  wire        _GEN_5 = active1 & ~valid1_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
-      valid1_1 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_0 <= 1'h0;
@@ -49,31 +43,23 @@ module kv_dma_ask(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_0;
-      valid1_1 <= _GEN_1 | valid1_1 & ~_GEN;
-      valid1_0 <= _GEN_0 | valid1_0 & ~(_GEN_1 & _GEN_4);
-      active1 <= _GEN_0 | active1 & ~_GEN_6;
-      valid2_0 <= _GEN_6;
-      active2 <= _GEN_6 | active2 & ~_GEN_5;
+      active0 <= ap_start | active0 & ~_GEN;
+      valid1_0 <= _GEN | valid1_0 & ~(_GEN_3 & _GEN_2);
+      active1 <= _GEN | active1 & ~_GEN_5;
+      valid2_0 <= _GEN_5;
+      active2 <= _GEN_5 | active2 & ~_GEN_4;
     end
   end // always_ff @(posedge)
-  reg  [63:0] at_sroa_0_0_r1;
   always_ff @(posedge clk) begin
-    if (_GEN_1) begin
-      at_sroa_0_0_r1s1 <= at_sroa_0_0_r1;
-      cmp_i42_not_r1s1 <= _GEN_4;
-      spec_select_r1s1 <= _GEN_2;
-    end
-    if (_GEN_0 | _GEN_1) begin
-      at_sroa_0_0_r1 <= _GEN_0 ? 64'h0 : at_sroa_0_0_r1 + 64'h1000;
-      left_sroa_0_0_r1 <= _GEN_0 ? batch_beats_arg : _GEN_3;
+    if (_GEN | _GEN_3) begin
+      at_sroa_0_0_r1 <= _GEN ? 64'h0 : at_sroa_0_0_r1 + 64'h1000;
+      left_sroa_0_0_r1 <= _GEN ? batch_beats_arg : _GEN_1;
     end
   end // always_ff @(posedge)
-  assign commands_write = _GEN;
-  assign commands_din =
-    {cmp_i42_not_r1s1, spec_select_r1s1[25:0], 6'h0, at_sroa_0_0_r1s1};
-  assign commands_waits = valid1_1 & ~commands_full_n;
-  assign ap_done = _GEN_5;
+  assign commands_write = _GEN_3;
+  assign commands_din = {_GEN_2, _GEN_0[25:0], 6'h0, at_sroa_0_0_r1};
+  assign commands_waits = valid1_0 & ~commands_full_n;
+  assign ap_done = _GEN_4;
 endmodule
 
 module kv_dma_vouch(
@@ -217,8 +203,8 @@ module kv_dma_parse(
 
   wire         _GEN;
   wire         _GEN_0;
-  reg  [15:0]  i_sroa_0_01125_r2;
-  reg  [31:0]  left_sroa_0_11127_r2;
+  reg  [15:0]  i_i_sroa_0_01133_r2;
+  reg  [31:0]  left_i_sroa_0_01135_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
@@ -246,39 +232,39 @@ module kv_dma_parse(
   wire         _GEN_9 = _GEN_8 & exit1_0;
   reg          exit1_1;
   wire         _GEN_10 = _GEN_8 & exit1_1;
-  reg  [31:0]  ref_tmp45_sroa_0_0_v_r1s1;
+  reg  [31:0]  ref_tmp59_i_sroa_0_0_v_r1s1;
   reg  [512:0] batch_r1s1;
-  reg          hold_cmp_i539;
-  reg          hold_storedv43;
-  reg          hold_storedv;
-  reg  [31:0]  hold_spec_select;
-  reg          hold_cmp_i285_not;
-  reg  [63:0]  hold_conv_i_i734;
-  reg  [31:0]  hold_conv_i446;
-  reg          hold_cmp_i269;
+  reg          hold_cmp_i536;
+  reg          hold_storedv57_i;
+  reg          hold_storedv_i;
+  reg  [31:0]  hold_spec_select1124;
+  reg          hold_cmp_i273_not;
+  reg  [63:0]  hold_conv_i_i726;
+  reg  [31:0]  hold_conv_i438;
+  reg          hold_cmp_i261;
   reg          hold_10;
-  reg          hold_cmp_i674;
-  reg          hold_cmp_i684_not1152;
-  reg          hold_cmp_i6761086;
-  reg          hold_cmp_i768;
-  reg  [15:0]  hold_spec_select1094;
-  reg  [575:0] hold_shr_i_i4381112;
+  reg          hold_cmp_i666;
+  reg          hold_cmp_i674_not1157;
+  reg          hold_cmp_i6681094;
+  reg          hold_cmp_i760;
+  reg  [15:0]  hold_spec_select;
+  reg  [575:0] hold_shr_i_i4301118;
   reg  [31:0]  hold_extract_t;
-  reg  [63:0]  hold_extract_t1162;
+  reg  [63:0]  hold_extract_t1169;
   reg  [31:0]  hold_6;
   reg  [575:0] hold_2;
-  reg          hold_lnot_i96;
-  wire         _GEN_11 = i_sroa_0_01125_r2[1:0] == 2'h0;
-  wire         _GEN_12 = ~hold_cmp_i285_not & _GEN_11;
-  wire         _GEN_13 = left_sroa_0_11127_r2 == 32'h0;
+  reg          hold_lnot_i58;
+  wire         _GEN_11 = i_i_sroa_0_01133_r2[1:0] == 2'h0;
+  wire         _GEN_12 = ~hold_cmp_i273_not & _GEN_11;
+  wire         _GEN_13 = left_i_sroa_0_01135_r2 == 32'h0;
   wire         _GEN_14 = _GEN_12 & ~_GEN_13;
   assign _GEN_4 = valid2_0 & ~(_GEN_14 & ~batch_empty_n) & (~valid2_1 | _GEN_3);
   reg          or_r2s1;
-  reg  [511:0] entries_sroa_0_1_r2s1;
+  reg  [511:0] entries_i_sroa_0_1_r2s1;
   wire [63:0]  _GEN_15 =
-    hold_cmp_i285_not ? hold_conv_i_i734 : entries_sroa_0_1_r2s1[63:0];
+    hold_cmp_i273_not ? hold_conv_i_i726 : entries_i_sroa_0_1_r2s1[63:0];
   wire [31:0]  _GEN_16 =
-    hold_cmp_i285_not ? hold_conv_i446 : entries_sroa_0_1_r2s1[95:64];
+    hold_cmp_i273_not ? hold_conv_i438 : entries_i_sroa_0_1_r2s1[95:64];
   wire [95:0]  _GEN_17 = {_GEN_16, _GEN_15};
   reg          or_r2s1__1;
   reg          or_r2s1__2;
@@ -287,31 +273,31 @@ module kv_dma_parse(
     & ~(or_r2s1 & ~to_read_full_n | or_r2s1__1 & ~to_write_full_n | or_r2s1__2
         & ~to_read_full_n);
   reg          valid2_2;
-  wire [15:0]  _GEN_18 = i_sroa_0_01125_r2 + 16'h1;
+  wire [15:0]  _GEN_18 = i_i_sroa_0_01133_r2 + 16'h1;
   reg          active2;
-  reg  [47:0]  hold_add_i;
-  reg  [31:0]  hold_left_sroa_0_2;
-  reg          hold_unreadable_1;
+  reg  [47:0]  hold_add_i108;
+  reg  [31:0]  hold_left_i_sroa_0_1;
+  reg          hold_unreadable_1_i;
   reg          hold_27;
-  reg          cmp_i544_r2s2;
+  reg          cmp_i531_r2s2;
   reg          hold_28;
   reg          valid3_0;
   wire         _GEN_19 = active3 & ~valid3_0;
-  reg  [31:0]  hold_extract_t1160;
-  reg  [63:0]  hold_extract_t1163;
-  reg  [63:0]  hold_storedv_i139_le;
+  reg  [31:0]  hold_extract_t1167;
+  reg  [63:0]  hold_extract_t1170;
+  reg  [63:0]  hold_storedv_i109_le;
   wire         _GEN_20 = valid4_0 & (~valid4_1 | _GEN_2);
-  reg          unreadable_0_lcssa_r4s1;
-  reg  [7:0]   v20_r4s1;
-  wire [7:0]   _GEN_21 = unreadable_0_lcssa_r4s1 ? 8'h7 : hold_10 ? v20_r4s1 : 8'h1;
-  reg  [6:0]   select_r4s1;
+  reg          unreadable_0_i_lcssa_r4s1;
+  reg  [1:0]   select_r4s1;
+  wire [7:0]   _GEN_21 = unreadable_0_i_lcssa_r4s1 ? 8'h7 : {6'h0, select_r4s1};
+  reg  [6:0]   select_r4s1__1;
   reg          narrow_r4s1;
   assign _GEN_2 = valid4_1 & jobs_full_n;
   wire         _GEN_22 = active4 & ~valid4_0 & ~valid4_1;
   reg          exit4_0;
   reg          exit4_1;
   wire         _GEN_23 = _GEN_22 & exit4_1;
-  reg  [31:0]  hold_left_sroa_0_1_lcssa;
+  reg  [31:0]  hold_left_i_sroa_0_0_lcssa;
   wire         _GEN_24 = valid5_0 & jobs_full_n;
   wire         _GEN_25 = active5 & ~valid5_0;
   wire         _GEN_26 = active2 & ~valid2_0 & ~valid2_1 & ~valid2_2;
@@ -342,7 +328,7 @@ module kv_dma_parse(
       active1 <= _GEN_1 | active1 & ~_GEN_8;
       valid2_1 <= _GEN_4 | valid2_1 & ~_GEN_3;
       valid2_2 <= _GEN_3;
-      valid2_0 <= _GEN_9 | valid2_0 & ~(_GEN_4 & _GEN_18 == hold_spec_select1094);
+      valid2_0 <= _GEN_9 | valid2_0 & ~(_GEN_4 & _GEN_18 == hold_spec_select);
       active2 <= _GEN_9 | active2 & ~_GEN_26;
       valid3_0 <= _GEN_26;
       active3 <= _GEN_26 | active3 & ~_GEN_19;
@@ -354,62 +340,66 @@ module kv_dma_parse(
     end
   end // always_ff @(posedge)
   assign _GEN_1 = _GEN_6 | _GEN_23;
-  reg  [31:0]  left_sroa_0_01136_r1;
-  reg          all_fit_0_in1130_r2;
-  reg          all_aligned_01129_r2;
-  reg          unreadable_01128_r2;
-  reg  [47:0]  sum_sroa_0_01126_off0_r2;
-  reg  [511:0] entries_sroa_0_01124_r2;
+  reg  [31:0]  beats_left_sroa_0_01165_r1;
+  reg          all_fit_0_in_i1138_r2;
+  reg          all_aligned_0_i1137_r2;
+  reg          unreadable_0_i1136_r2;
+  reg  [47:0]  sum_i_sroa_0_01134_off0_r2;
+  reg  [511:0] entries_i_sroa_0_01132_r2;
   assign _GEN_0 = _GEN_10 | _GEN_19;
-  reg  [31:0]  pre_sink1159_off0_r4;
-  reg  [63:0]  pre_sink1159_off01161_r4;
-  reg  [47:0]  sum_sroa_0_0_lcssa_r4;
-  reg  [31:0]  left_sroa_0_1_lcssa_r4;
-  reg          unreadable_0_lcssa_r4;
-  reg          all_aligned_0_lcssa_r4;
-  reg          all_fit_0_in_lcssa_r4;
+  reg  [31:0]  pre_sink1166_off0_r4;
+  reg  [63:0]  pre_sink1166_off01168_r4;
+  reg  [47:0]  sum_i_sroa_0_0_lcssa_r4;
+  reg  [31:0]  left_i_sroa_0_0_lcssa_r4;
+  reg          unreadable_0_i_lcssa_r4;
+  reg          all_aligned_0_i_lcssa_r4;
+  reg          all_fit_0_in_i_lcssa_r4;
   wire         _GEN_27 = batch_beats_arg == 32'h0;
   wire         _GEN_28 = batch_dout[63:48] == 16'h0;
   wire         _GEN_29 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
   wire         _GEN_30 = batch_dout[7:0] == 8'h3;
   wire         _GEN_31 = batch_dout[7:0] == 8'h4;
-  wire         _GEN_32 =
-    hold_cmp_i674 | hold_cmp_i768 & ~hold_cmp_i674 & hold_cmp_i684_not1152;
-  wire         _GEN_33 = _GEN_32 & ~hold_cmp_i674;
-  wire         _GEN_34 = hold_10 & hold_cmp_i6761086;
-  wire         _GEN_35 = hold_10 & hold_cmp_i674;
-  wire         _GEN_36 = hold_10 & hold_cmp_i684_not1152;
-  wire         _GEN_37 =
-    hold_6 == 32'h1 | hold_cmp_i684_not1152
-      ? pre_sink1159_off0_r4 == 32'h0
-      : hold_2[255:224] == 32'h0;
+  wire [9:0]   _GEN_32 = {2'h0, batch_dout[7:0]} - 10'h1;
+  wire         _GEN_33 =
+    hold_cmp_i666 | hold_cmp_i760 & ~hold_cmp_i666 & hold_cmp_i674_not1157;
+  wire         _GEN_34 = _GEN_33 & ~hold_cmp_i666;
+  wire         _GEN_35 = hold_10 & hold_cmp_i6681094;
+  wire         _GEN_36 = hold_10 & hold_cmp_i666;
+  wire         _GEN_37 = hold_10 & hold_cmp_i674_not1157;
   wire         _GEN_38 =
-    all_fit_0_in_lcssa_r4
-    & (hold_cmp_i269 | sum_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1159_off01161_r4[31:0]});
-  wire         _GEN_39 = left_sroa_0_1_lcssa_r4 == 32'h0;
-  wire [575:0] _GEN_40 = {63'h0, batch_dout};
-  wire         _GEN_41 = batch_dout[2:0] == 3'h3;
-  wire         _GEN_42 = _GEN_12 & _GEN_13;
-  wire [511:0] _GEN_43 =
-    ~_GEN_11 | hold_cmp_i285_not & _GEN_11
-      ? (~_GEN_11 ? {128'h0, entries_sroa_0_01124_r2[511:128]} : entries_sroa_0_01124_r2)
-      : _GEN_42 ? 512'h0 : batch_dout[511:0];
-  wire [47:0]  _GEN_44 = sum_sroa_0_01126_off0_r2 + {16'h0, _GEN_16};
-  wire [31:0]  _GEN_45 =
-    _GEN_42 | _GEN_14
-      ? (_GEN_42 | batch_dout[512] ? 32'h0 : left_sroa_0_11127_r2 - 32'h1)
-      : left_sroa_0_11127_r2;
-  wire         _GEN_46 = _GEN_14 ? batch_dout[512] : unreadable_01128_r2;
-  wire         _GEN_47 = hold_cmp_i269 | ~all_aligned_01129_r2;
-  wire         _GEN_48 =
-    _GEN_47 | ~_GEN_47 & (|(_GEN_15[5:0]))
-      ? _GEN_47 & all_aligned_01129_r2
-      : _GEN_16[5:0] == 6'h0;
+    hold_6 == 32'h1 | hold_cmp_i674_not1157
+      ? pre_sink1166_off0_r4 == 32'h0
+      : hold_2[255:224] == 32'h0;
+  wire         _GEN_39 =
+    all_fit_0_in_i_lcssa_r4
+    & (hold_cmp_i261
+       | sum_i_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1166_off01168_r4[31:0]});
+  wire         _GEN_40 = left_i_sroa_0_0_lcssa_r4 == 32'h0;
+  wire [575:0] _GEN_41 = {63'h0, batch_dout};
+  wire         _GEN_42 = batch_dout[2:0] == 3'h3;
+  wire         _GEN_43 = _GEN_12 & _GEN_13;
+  wire [511:0] _GEN_44 =
+    ~_GEN_11 | hold_cmp_i273_not & _GEN_11
+      ? (~_GEN_11
+           ? {128'h0, entries_i_sroa_0_01132_r2[511:128]}
+           : entries_i_sroa_0_01132_r2)
+      : _GEN_43 ? 512'h0 : batch_dout[511:0];
+  wire [47:0]  _GEN_45 = sum_i_sroa_0_01134_off0_r2 + {16'h0, _GEN_16};
+  wire [31:0]  _GEN_46 =
+    _GEN_43 | _GEN_14
+      ? (_GEN_43 | batch_dout[512] ? 32'h0 : left_i_sroa_0_01135_r2 - 32'h1)
+      : left_i_sroa_0_01135_r2;
+  wire         _GEN_47 = _GEN_14 ? batch_dout[512] : unreadable_0_i1136_r2;
+  wire         _GEN_48 = hold_cmp_i261 | ~all_aligned_0_i1137_r2;
   wire         _GEN_49 =
-    hold_cmp_i269 | ~all_fit_0_in1130_r2 ? all_fit_0_in1130_r2 : cmp_i544_r2s2;
-  wire         _GEN_50 = _GEN_9 | _GEN_3;
-  wire         _GEN_51 = _GEN_9 | _GEN_4;
-  wire [575:0] _GEN_52 = _GEN_40 >> {570'h3, ~_GEN_41, 5'h0};
+    _GEN_48 | ~_GEN_48 & (|(_GEN_15[5:0]))
+      ? _GEN_48 & all_aligned_0_i1137_r2
+      : _GEN_16[5:0] == 6'h0;
+  wire         _GEN_50 =
+    hold_cmp_i261 | ~all_fit_0_in_i1138_r2 ? all_fit_0_in_i1138_r2 : cmp_i531_r2s2;
+  wire         _GEN_51 = _GEN_9 | _GEN_3;
+  wire         _GEN_52 = _GEN_9 | _GEN_4;
+  wire [575:0] _GEN_53 = _GEN_41 >> {570'h3, ~_GEN_42, 5'h0};
   always_ff @(posedge clk) begin
     if (valid0_0) begin
       exit0_0 <= _GEN_27;
@@ -418,105 +408,108 @@ module kv_dma_parse(
     if (_GEN_7) begin
       exit1_0 <= 1'h1;
       exit1_1 <= 1'h0;
-      ref_tmp45_sroa_0_0_v_r1s1 <= _GEN_52[31:0];
+      ref_tmp59_i_sroa_0_0_v_r1s1 <= _GEN_53[31:0];
       batch_r1s1 <= batch_dout;
     end
     if (valid1_1)
-      hold_cmp_i539 <=
-        {33'h0, ref_tmp45_sroa_0_0_v_r1s1}
+      hold_cmp_i536 <=
+        {33'h0, ref_tmp59_i_sroa_0_0_v_r1s1}
         + {1'h0, batch_r1s1[191:128]} <= {1'h0, far_bytes_arg};
     if (_GEN_7) begin
-      hold_storedv43 <=
+      hold_storedv57_i <=
         ~_GEN_29 | _GEN_30 & _GEN_29 ? _GEN_29 : batch_dout[229:224] == 6'h0;
-      hold_storedv <= batch_dout[512];
-      hold_spec_select <= ~(batch_dout[512]) ? left_sroa_0_01136_r1 - 32'h1 : 32'h0;
-      hold_cmp_i285_not <= _GEN_28;
-      hold_conv_i_i734 <= batch_dout[127:64];
-      hold_conv_i446 <= batch_dout[223:192];
-      hold_cmp_i269 <= _GEN_31;
+      hold_storedv_i <= batch_dout[512];
+      hold_spec_select1124 <=
+        ~(batch_dout[512]) ? beats_left_sroa_0_01165_r1 - 32'h1 : 32'h0;
+      hold_cmp_i273_not <= _GEN_28;
+      hold_conv_i_i726 <= batch_dout[127:64];
+      hold_conv_i438 <= batch_dout[223:192];
+      hold_cmp_i261 <= _GEN_31;
       hold_10 <=
-        batch_dout[47:32] <= {15'h0, _GEN_30}
-        & {batch_dout[63:48], 48'h0} < 64'h40000000000001 & {2'h0, batch_dout[7:0]}
-        - 10'h1 < 10'h4;
-      hold_cmp_i674 <= batch_dout[2:0] == 3'h1;
-      hold_cmp_i684_not1152 <= _GEN_41;
-      hold_cmp_i6761086 <= batch_dout[2:0] == 3'h2;
-      hold_cmp_i768 <= batch_dout[47:32] == 16'h1;
-      hold_spec_select1094 <= _GEN_28 ? 16'h1 : batch_dout[63:48];
-      hold_shr_i_i4381112 <= {255'h0, batch_dout[512:192]};
+        {{22{_GEN_32[9]}}, _GEN_32[9:2]} == 30'h0
+        & {batch_dout[63:48], 48'h0} < 64'h40000000000001
+        & batch_dout[47:32] <= {15'h0, _GEN_30};
+      hold_cmp_i666 <= batch_dout[2:0] == 3'h1;
+      hold_cmp_i674_not1157 <= _GEN_42;
+      hold_cmp_i6681094 <= batch_dout[2:0] == 3'h2;
+      hold_cmp_i760 <= batch_dout[47:32] == 16'h1;
+      hold_spec_select <= _GEN_28 ? 16'h1 : batch_dout[63:48];
+      hold_shr_i_i4301118 <= {255'h0, batch_dout[512:192]};
       hold_extract_t <= batch_dout[223:192];
-      hold_extract_t1162 <= batch_dout[255:192];
+      hold_extract_t1169 <= batch_dout[255:192];
       hold_6 <= {24'h0, batch_dout[7:0]};
-      hold_2 <= _GEN_40;
-      hold_lnot_i96 <= ~_GEN_31;
+      hold_2 <= _GEN_41;
+      hold_lnot_i58 <= ~_GEN_31;
     end
     if (_GEN_4) begin
       or_r2s1 <=
-        ~_GEN_33 & _GEN_34 & _GEN_32 | ~_GEN_33 & _GEN_35 & _GEN_32 | ~_GEN_33 & _GEN_36
-        & _GEN_32;
-      entries_sroa_0_1_r2s1 <= _GEN_43;
+        ~_GEN_34 & _GEN_35 & _GEN_33 | ~_GEN_34 & _GEN_36 & _GEN_33 | ~_GEN_34 & _GEN_37
+        & _GEN_33;
+      entries_i_sroa_0_1_r2s1 <= _GEN_44;
       or_r2s1__1 <=
-        ~_GEN_33 & _GEN_34 & ~_GEN_32 | ~_GEN_33 & _GEN_35 & ~_GEN_32 | ~_GEN_33 & _GEN_36
-        & ~_GEN_32;
-      or_r2s1__2 <= _GEN_34 & _GEN_33 | _GEN_35 & _GEN_33 | _GEN_36 & _GEN_33;
+        ~_GEN_34 & _GEN_35 & ~_GEN_33 | ~_GEN_34 & _GEN_36 & ~_GEN_33 | ~_GEN_34 & _GEN_37
+        & ~_GEN_33;
+      or_r2s1__2 <= _GEN_35 & _GEN_34 | _GEN_36 & _GEN_34 | _GEN_37 & _GEN_34;
     end
     if (_GEN_3)
-      hold_add_i <= _GEN_44;
+      hold_add_i108 <= _GEN_45;
     if (_GEN_4) begin
-      hold_left_sroa_0_2 <= _GEN_45;
-      hold_unreadable_1 <= _GEN_46;
+      hold_left_i_sroa_0_1 <= _GEN_46;
+      hold_unreadable_1_i <= _GEN_47;
     end
     if (_GEN_3) begin
-      hold_27 <= _GEN_48;
-      cmp_i544_r2s2 <= {33'h0, _GEN_16} + {1'h0, _GEN_15} <= {1'h0, near_bytes_arg};
+      hold_27 <= _GEN_49;
+      cmp_i531_r2s2 <= {33'h0, _GEN_16} + {1'h0, _GEN_15} <= {1'h0, near_bytes_arg};
     end
     if (valid2_2)
-      hold_28 <= _GEN_49;
+      hold_28 <= _GEN_50;
     if (valid3_0) begin
-      hold_extract_t1160 <= hold_shr_i_i4381112[31:0];
-      hold_extract_t1163 <= hold_shr_i_i4381112[63:0];
-      hold_storedv_i139_le <= {16'h0, hold_add_i};
+      hold_extract_t1167 <= hold_shr_i_i4301118[31:0];
+      hold_extract_t1170 <= hold_shr_i_i4301118[63:0];
+      hold_storedv_i109_le <= {16'h0, hold_add_i108};
     end
     if (_GEN_20) begin
-      unreadable_0_lcssa_r4s1 <= unreadable_0_lcssa_r4;
-      v20_r4s1 <=
-        _GEN_37 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_38 ? 8'h0 : 8'h3) : 8'h2;
-      select_r4s1 <= hold_10 & hold_lnot_i96 ? hold_spec_select1094[6:0] : 7'h0;
+      unreadable_0_i_lcssa_r4s1 <= unreadable_0_i_lcssa_r4;
+      select_r4s1 <=
+        hold_10
+          ? (_GEN_38 ? 2'h0 : all_aligned_0_i_lcssa_r4 ? {2{~_GEN_39}} : 2'h2)
+          : 2'h1;
+      select_r4s1__1 <= hold_10 & hold_lnot_i58 ? hold_spec_select[6:0] : 7'h0;
       narrow_r4s1 <=
-        (_GEN_37 | all_aligned_0_lcssa_r4 & _GEN_38) & ~unreadable_0_lcssa_r4 & hold_10
-        & ~_GEN_37;
-      exit4_0 <= _GEN_39;
-      exit4_1 <= ~_GEN_39;
-      hold_left_sroa_0_1_lcssa <= left_sroa_0_1_lcssa_r4;
+        ~unreadable_0_i_lcssa_r4 & hold_10 & ~_GEN_38
+        & (_GEN_38 | all_aligned_0_i_lcssa_r4 & _GEN_39);
+      exit4_0 <= _GEN_40;
+      exit4_1 <= ~_GEN_40;
+      hold_left_i_sroa_0_0_lcssa <= left_i_sroa_0_0_lcssa_r4;
     end
     if (_GEN_1)
-      left_sroa_0_01136_r1 <=
-        _GEN_23 ? hold_left_sroa_0_1_lcssa : _GEN_6 ? batch_beats_arg : 32'h0;
+      beats_left_sroa_0_01165_r1 <=
+        _GEN_23 ? hold_left_i_sroa_0_0_lcssa : _GEN_6 ? batch_beats_arg : 32'h0;
     if (_GEN_9 | valid2_2)
-      all_fit_0_in1130_r2 <= _GEN_9 ? hold_cmp_i539 : _GEN_49;
-    if (_GEN_50)
-      all_aligned_01129_r2 <= _GEN_9 ? hold_storedv43 : _GEN_48;
-    if (_GEN_51) begin
-      unreadable_01128_r2 <= _GEN_9 ? hold_storedv : _GEN_46;
-      left_sroa_0_11127_r2 <= _GEN_9 ? hold_spec_select : _GEN_45;
+      all_fit_0_in_i1138_r2 <= _GEN_9 ? hold_cmp_i536 : _GEN_50;
+    if (_GEN_51)
+      all_aligned_0_i1137_r2 <= _GEN_9 ? hold_storedv57_i : _GEN_49;
+    if (_GEN_52) begin
+      unreadable_0_i1136_r2 <= _GEN_9 ? hold_storedv_i : _GEN_47;
+      left_i_sroa_0_01135_r2 <= _GEN_9 ? hold_spec_select1124 : _GEN_46;
     end
-    if (_GEN_50)
-      sum_sroa_0_01126_off0_r2 <= _GEN_9 ? 48'h0 : _GEN_44;
-    if (_GEN_51) begin
-      i_sroa_0_01125_r2 <= _GEN_9 ? 16'h0 : _GEN_18;
-      entries_sroa_0_01124_r2 <= _GEN_9 ? 512'h0 : _GEN_43;
+    if (_GEN_51)
+      sum_i_sroa_0_01134_off0_r2 <= _GEN_9 ? 48'h0 : _GEN_45;
+    if (_GEN_52) begin
+      i_i_sroa_0_01133_r2 <= _GEN_9 ? 16'h0 : _GEN_18;
+      entries_i_sroa_0_01132_r2 <= _GEN_9 ? 512'h0 : _GEN_44;
     end
     if (_GEN_0) begin
-      pre_sink1159_off0_r4 <=
-        _GEN_19 ? hold_extract_t1160 : _GEN_10 ? hold_extract_t : 32'h0;
-      pre_sink1159_off01161_r4 <=
-        _GEN_19 ? hold_extract_t1163 : _GEN_10 ? hold_extract_t1162 : 64'h0;
-      sum_sroa_0_0_lcssa_r4 <= _GEN_19 ? hold_storedv_i139_le[47:0] : 48'h0;
-      left_sroa_0_1_lcssa_r4 <=
-        _GEN_19 ? hold_left_sroa_0_2 : _GEN_10 ? hold_spec_select : 32'h0;
-      unreadable_0_lcssa_r4 <= _GEN_19 ? hold_unreadable_1 : _GEN_10 & hold_storedv;
-      all_aligned_0_lcssa_r4 <= _GEN_19 ? hold_27 : _GEN_10 & hold_storedv43;
-      all_fit_0_in_lcssa_r4 <= _GEN_19 ? hold_28 : _GEN_10 & hold_cmp_i539;
+      pre_sink1166_off0_r4 <=
+        _GEN_19 ? hold_extract_t1167 : _GEN_10 ? hold_extract_t : 32'h0;
+      pre_sink1166_off01168_r4 <=
+        _GEN_19 ? hold_extract_t1170 : _GEN_10 ? hold_extract_t1169 : 64'h0;
+      sum_i_sroa_0_0_lcssa_r4 <= _GEN_19 ? hold_storedv_i109_le[47:0] : 48'h0;
+      left_i_sroa_0_0_lcssa_r4 <=
+        _GEN_19 ? hold_left_i_sroa_0_1 : _GEN_10 ? hold_spec_select1124 : 32'h0;
+      unreadable_0_i_lcssa_r4 <= _GEN_19 ? hold_unreadable_1_i : _GEN_10 & hold_storedv_i;
+      all_aligned_0_i_lcssa_r4 <= _GEN_19 ? hold_27 : _GEN_10 & hold_storedv57_i;
+      all_fit_0_in_i_lcssa_r4 <= _GEN_19 ? hold_28 : _GEN_10 & hold_cmp_i536;
     end
   end // always_ff @(posedge)
   assign _GEN = _GEN_5 & exit0_0 | _GEN_22 & exit4_0;
@@ -527,8 +520,8 @@ module kv_dma_parse(
     _GEN_2
       ? {1'h0,
          narrow_r4s1,
-         select_r4s1[6:4],
-         _GEN_21[7:4] | select_r4s1[3:0],
+         select_r4s1__1[6:4],
+         _GEN_21[7:4] | select_r4s1__1[3:0],
          _GEN_21[3:0],
          hold_2[511:0]}
       : 525'h100000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000;
@@ -709,8 +702,8 @@ module kv_dma_route_speckv_Design(
 );
 
   wire         _GEN;
-  reg          r_sroa_441382_01425_r2;
-  reg  [25:0]  left_sroa_0_11426_r2;
+  reg          r_sroa_441449_01492_r2;
+  reg  [25:0]  left_sroa_0_11493_r2;
   wire         _GEN_0;
   reg          active3;
   reg          active2;
@@ -720,57 +713,55 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_2;
   reg          active1;
   reg          valid1_0;
-  reg          valid1_2;
-  wire         _GEN_3;
   reg          valid1_1;
-  wire         _GEN_4;
+  wire         _GEN_3;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_5 = active0 & ~valid0_0;
-  wire         _GEN_6 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_4);
-  reg          tobool16_not_r1s1;
-  reg  [25:0]  shr_i_i_i621400_r1s1;
-  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i621400_r1s1 == 26'h0;
+  wire         _GEN_4 = active0 & ~valid0_0;
+  wire         _GEN_5 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_3);
+  reg          cmp_i316_r1s1;
   reg          xor_r1s1;
   reg          or_r1s1;
   reg          xor_r1s1__1;
-  wire         _GEN_8 = _GEN_7 & xor_r1s1 | or_r1s1 | _GEN_7 & xor_r1s1__1;
-  wire         _GEN_9 = _GEN_4 & _GEN_8;
+  wire         _GEN_6 = cmp_i316_r1s1 & xor_r1s1 | or_r1s1 | cmp_i316_r1s1 & xor_r1s1__1;
+  wire         _GEN_7 = _GEN_3 & _GEN_6;
   reg  [524:0] jobs_r1s1;
-  assign _GEN_4 = valid1_1 & ~(_GEN_8 & ~routed_full_n) & (~valid1_2 | _GEN_3);
   reg          cmp_i_r1s1;
+  wire         _GEN_8 = cmp_i316_r1s1 & cmp_i_r1s1;
+  wire         _GEN_9 = _GEN_8 & xor_r1s1__1 | _GEN_8 & xor_r1s1;
   reg          cmp_i156_r1s1;
-  reg          cmp_i_i1440_r1s1;
+  reg          cmp_i3161507_r1s1;
+  wire         _GEN_10 = cmp_i3161507_r1s1 | _GEN_9;
+  wire         _GEN_11 = ~_GEN_9 & ~((_GEN_9 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_10);
   reg          xor_r1s1__2;
-  reg          or_r1s2;
+  wire         _GEN_12 = cmp_i316_r1s1 & _GEN_11;
   reg          and_r1s1;
-  reg          or_r1s2__1;
-  wire         _GEN_10 = or_r1s2 | or_r1s2__1;
-  wire         _GEN_11 = _GEN_3 & _GEN_10;
-  reg  [524:0] jobs_r1s2;
-  assign _GEN_3 = valid1_2 & ~(_GEN_10 & ~to_compress_full_n);
-  reg          or_r1s2__2;
-  reg          or_r1s2__3;
-  reg          cmp_i_i1446_r1s2;
-  reg          or_r1s2__4;
-  wire         _GEN_12 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
+  wire         _GEN_13 =
+    _GEN_11 & xor_r1s1__2 | _GEN_12 & xor_r1s1__1 | _GEN_12 & xor_r1s1 | and_r1s1
+    & _GEN_11;
+  wire         _GEN_14 = _GEN_3 & _GEN_13;
+  assign _GEN_3 = valid1_1 & ~(_GEN_6 & ~routed_full_n | _GEN_13 & ~to_compress_full_n);
+  reg          xor_r1s1__3;
+  wire         _GEN_15 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
   reg          exit1_1;
   reg          exit1_2;
-  wire         _GEN_13 = _GEN_12 & exit1_2;
+  wire         _GEN_16 = _GEN_15 & exit1_2;
   reg          hold_18;
+  reg  [25:0]  shr_i_i_i621467_r1s1;
   reg  [25:0]  select_r1s1;
-  reg  [31:0]  hold_left_sroa_0_0144314521455;
-  reg          hold_cmp_i1601388144114531454;
-  reg  [7:0]   hold_conv_i_i841;
-  reg  [15:0]  hold_conv_i_i875;
-  reg  [15:0]  hold_conv_i_i909;
-  reg  [31:0]  hold_conv_i_i313;
-  reg  [63:0]  hold_conv_i_i943;
-  reg  [63:0]  hold_conv_i_i994;
-  reg  [31:0]  hold_conv_i_i1028;
+  reg  [25:0]  select_r1s1__1;
+  reg  [31:0]  hold_left_sroa_0_0151015191522;
+  reg          hold_cmp_i1601455150815201521;
+  reg  [7:0]   hold_conv_i_i843;
+  reg  [15:0]  hold_conv_i_i877;
+  reg  [15:0]  hold_conv_i_i911;
+  reg  [31:0]  hold_conv_i_i291;
+  reg  [63:0]  hold_conv_i_i983;
+  reg  [63:0]  hold_conv_i_i1034;
+  reg  [31:0]  hold_conv_i_i1068;
   reg  [63:0]  hold_20;
-  reg  [525:0] hold_or_i403;
+  reg  [525:0] hold_or_i395;
   reg          hold_tobool_not;
   assign _GEN_2 =
     valid2_0 & ~(~hold_18 & ~far_empty_n | hold_18 & ~near_empty_n)
@@ -779,36 +770,32 @@ module kv_dma_route_speckv_Design(
   reg          xor_r2s1__1;
   reg          and_r2s1;
   reg          and_r2s1__1;
-  wire         _GEN_14 =
-    hold_cmp_i1601388144114531454 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1);
-  reg  [7:0]   select_r2s1;
   reg  [32:0]  add_r2s1;
-  wire         _GEN_15 = hold_20 != {31'h0, add_r2s1};
-  wire         _GEN_16 = _GEN_14 ? select_r2s1[0] : _GEN_15;
-  reg          and_r2s1__2;
-  reg          loadedv42_not1427_r2s1;
   wire         _GEN_17 =
-    and_r2s1__2
-    & (loadedv42_not1427_r2s1
-         ? ~r_sroa_441382_01425_r2
-         : _GEN_14 ? hold_cmp_i1601388144114531454 : ~_GEN_15);
-  wire         _GEN_18 = left_sroa_0_11426_r2 == 26'h1;
-  reg  [576:0] or_i494_r2s1;
-  reg          and_r2s1__3;
+    hold_cmp_i1601455150815201521 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1)
+      ? xor_r2s1__1
+      : hold_20 != {31'h0, add_r2s1};
+  reg          and_r2s1__2;
+  reg          loadedv42_not1494_r2s1;
+  wire         _GEN_18 = loadedv42_not1494_r2s1 ? r_sroa_441449_01492_r2 : _GEN_17;
+  wire         _GEN_19 = and_r2s1__2 & ~_GEN_18;
   reg  [511:0] beat_sroa_0_0_r2s1;
+  wire         _GEN_20 = left_sroa_0_11493_r2 == 26'h1;
+  reg          cmp_i312_r2s1;
+  wire [576:0] _GEN_21 = {cmp_i312_r2s1, 64'hFFFFFFFFFFFFFFFF, beat_sroa_0_0_r2s1};
+  reg          and_r2s1__3;
   assign _GEN_1 =
     valid2_1
-    & ~(xor_r2s1 & ~routed_full_n | _GEN_17 & ~to_decompress_full_n | and_r2s1__3
-        & ~to_compress_full_n | hold_cmp_i1601388144114531454 & ~copied_full_n);
-  wire         _GEN_19 = active2 & ~valid2_0 & ~valid2_1;
+    & ~(xor_r2s1 & ~routed_full_n | _GEN_19 & ~to_decompress_full_n | and_r2s1__3
+        & ~to_compress_full_n | hold_cmp_i1601455150815201521 & ~copied_full_n);
+  wire         _GEN_22 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
-  wire         _GEN_20 = active3 & ~valid3_0;
+  wire         _GEN_23 = active3 & ~valid3_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
       valid1_1 <= 1'h0;
-      valid1_2 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_1 <= 1'h0;
@@ -819,161 +806,144 @@ module kv_dma_route_speckv_Design(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_5;
-      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_4;
-      valid1_2 <= _GEN_4 | valid1_2 & ~_GEN_3;
-      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_6;
-      active1 <= _GEN_0 | active1 & ~_GEN_12;
+      active0 <= ap_start | active0 & ~_GEN_4;
+      valid1_1 <= _GEN_5 | valid1_1 & ~_GEN_3;
+      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_5;
+      active1 <= _GEN_0 | active1 & ~_GEN_15;
       valid2_1 <= _GEN_2 | valid2_1 & ~_GEN_1;
-      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_18);
-      active2 <= _GEN_13 | active2 & ~_GEN_19;
+      valid2_0 <= _GEN_16 | valid2_0 & ~(_GEN_2 & _GEN_20);
+      active2 <= _GEN_16 | active2 & ~_GEN_22;
       valid3_0 <= _GEN;
-      active3 <= _GEN | active3 & ~_GEN_20;
+      active3 <= _GEN | active3 & ~_GEN_23;
     end
   end // always_ff @(posedge)
   reg          exit3_0;
   reg          exit3_1;
-  assign _GEN_0 = _GEN_5 | _GEN_20 & exit3_0;
-  reg          loadedv42_not1427_r2;
-  wire [511:0] _GEN_21 = ~hold_18 ? far_dout : near_dout;
-  wire         _GEN_22 = jobs_dout[2:0] == 3'h3;
-  wire         _GEN_23 = jobs_dout[47:32] == 16'h1;
-  wire         _GEN_24 = _GEN_22 & _GEN_23;
-  wire         _GEN_25 = _GEN_7 & cmp_i_r1s1;
-  wire         _GEN_26 = _GEN_25 & xor_r1s1__1 | _GEN_25 & xor_r1s1;
-  wire         _GEN_27 = cmp_i_i1440_r1s1 | _GEN_26;
-  wire         _GEN_28 = ~_GEN_26 & ~((_GEN_26 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_27);
-  wire         _GEN_29 = _GEN_7 & _GEN_28;
-  wire         _GEN_30 = ~_GEN_7 & cmp_i_r1s1;
+  assign _GEN_0 = _GEN_4 | _GEN_23 & exit3_0;
+  reg          loadedv42_not1494_r2;
+  wire         _GEN_24 = jobs_dout[47:32] == 16'h1;
+  wire         _GEN_25 = cmp_i316_r1s1 & ~_GEN_11;
+  wire         _GEN_26 = cmp_i316_r1s1 & ~_GEN_10;
+  wire [511:0] _GEN_27 = ~hold_18 ? far_dout : near_dout;
+  wire         _GEN_28 = jobs_dout[2:0] == 3'h3;
+  wire [575:0] _GEN_29 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_28, 5'h0};
+  wire         _GEN_30 = xor_r1s1__3 & cmp_i_r1s1;
   wire         _GEN_31 = _GEN_30 & xor_r1s1__1 | _GEN_30 & xor_r1s1;
-  wire         _GEN_32 = jobs_dout[2:0] != 3'h1;
-  wire [575:0] _GEN_33 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
-  wire         _GEN_34 = _GEN_7 & ~_GEN_28;
-  wire         _GEN_35 = _GEN_7 & ~_GEN_27;
+  wire         _GEN_32 = ~(jobs_dout[523]) | _GEN_29[31:6] == 26'h0;
+  wire         _GEN_33 = jobs_dout[2:0] != 3'h1;
+  wire         _GEN_34 = _GEN_28 & _GEN_24;
   always_ff @(posedge clk) begin
-    if (_GEN_6) begin
-      tobool16_not_r1s1 <= ~(jobs_dout[523]);
-      shr_i_i_i621400_r1s1 <= _GEN_33[31:6];
-      xor_r1s1 <= ~_GEN_23;
-      or_r1s1 <= ~_GEN_32 | _GEN_24;
-      xor_r1s1__1 <= ~_GEN_22;
+    if (_GEN_5) begin
+      cmp_i316_r1s1 <= _GEN_32;
+      xor_r1s1 <= ~_GEN_24;
+      or_r1s1 <= ~_GEN_33 | _GEN_34;
+      xor_r1s1__1 <= ~_GEN_28;
       jobs_r1s1 <= jobs_dout;
-      cmp_i_r1s1 <= _GEN_32;
-      cmp_i156_r1s1 <= _GEN_22;
-      cmp_i_i1440_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
-      xor_r1s1__2 <= ~_GEN_32;
-    end
-    if (_GEN_4)
-      or_r1s2 <= _GEN_28 & xor_r1s1__2 | _GEN_29 & xor_r1s1__1;
-    if (_GEN_6)
-      and_r1s1 <= _GEN_24;
-    if (_GEN_4) begin
-      or_r1s2__1 <= _GEN_29 & xor_r1s1 | and_r1s1 & _GEN_28;
-      jobs_r1s2 <= jobs_r1s1;
-      or_r1s2__2 <= ~_GEN_28 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
-      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_28;
-      cmp_i_i1446_r1s2 <= _GEN_27;
-      or_r1s2__4 <=
-        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_27 | ~_GEN_27
-        & xor_r1s1__2 | _GEN_31;
+      cmp_i_r1s1 <= _GEN_33;
+      cmp_i156_r1s1 <= _GEN_28;
+      cmp_i3161507_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
+      xor_r1s1__2 <= ~_GEN_33;
+      and_r1s1 <= _GEN_34;
+      xor_r1s1__3 <= ~_GEN_32;
     end
     if (_GEN_3) begin
-      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1446_r1s2;
-      exit1_1 <= _GEN_10 & cmp_i_i1446_r1s2;
-      exit1_2 <= or_r1s2__4;
+      exit1_0 <=
+        (~_GEN_11 & xor_r1s1__2 | _GEN_25 & xor_r1s1__1 | _GEN_25 & xor_r1s1 | and_r1s1
+         & ~_GEN_11) & _GEN_10;
+      exit1_1 <= _GEN_13 & _GEN_10;
+      exit1_2 <=
+        _GEN_26 & xor_r1s1__1 | _GEN_26 & xor_r1s1 | and_r1s1 & ~_GEN_10 | ~_GEN_10
+        & xor_r1s1__2 | _GEN_31;
+      hold_18 <= ~_GEN_31 & ~_GEN_9;
     end
-    if (_GEN_4)
-      hold_18 <= ~_GEN_31 & ~_GEN_26;
-    if (_GEN_6)
-      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
-    if (_GEN_4) begin
-      hold_left_sroa_0_0144314521455 <=
-        {6'h0,
-         _GEN_31
-           ? shr_i_i_i621400_r1s1
-           : _GEN_26 ? (tobool16_not_r1s1 ? 26'h0 : shr_i_i_i621400_r1s1) : select_r1s1};
-      hold_cmp_i1601388144114531454 <= _GEN_31 | _GEN_26 ? cmp_i156_r1s1 : cmp_i_r1s1;
+    if (_GEN_5) begin
+      shr_i_i_i621467_r1s1 <= _GEN_29[31:6];
+      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : _GEN_29[31:6];
+      select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
     end
-    if (_GEN_6) begin
-      hold_conv_i_i841 <= jobs_dout[23:16];
-      hold_conv_i_i875 <= jobs_dout[271:256];
-      hold_conv_i_i909 <= jobs_dout[287:272];
-      hold_conv_i_i313 <= jobs_dout[223:192];
-      hold_conv_i_i943 <= jobs_dout[383:320];
-      hold_conv_i_i994 <= jobs_dout[447:384];
-      hold_conv_i_i1028 <= jobs_dout[319:288];
+    if (_GEN_3) begin
+      hold_left_sroa_0_0151015191522 <=
+        {6'h0, _GEN_31 ? shr_i_i_i621467_r1s1 : _GEN_9 ? select_r1s1 : select_r1s1__1};
+      hold_cmp_i1601455150815201521 <= _GEN_31 | _GEN_9 ? cmp_i156_r1s1 : cmp_i_r1s1;
+    end
+    if (_GEN_5) begin
+      hold_conv_i_i843 <= jobs_dout[23:16];
+      hold_conv_i_i877 <= jobs_dout[271:256];
+      hold_conv_i_i911 <= jobs_dout[287:272];
+      hold_conv_i_i291 <= jobs_dout[223:192];
+      hold_conv_i_i983 <= jobs_dout[383:320];
+      hold_conv_i_i1034 <= jobs_dout[447:384];
+      hold_conv_i_i1068 <= jobs_dout[319:288];
       hold_20 <= {32'h0, jobs_dout[255:224]};
-      hold_or_i403 <= {1'h0, jobs_dout};
+      hold_or_i395 <= {1'h0, jobs_dout};
       hold_tobool_not <= ~(jobs_dout[524]);
     end
     if (_GEN_2) begin
-      xor_r2s1 <= ~loadedv42_not1427_r2;
-      xor_r2s1__1 <= ~hold_cmp_i1601388144114531454;
+      xor_r2s1 <= ~loadedv42_not1494_r2;
+      xor_r2s1__1 <= ~hold_cmp_i1601455150815201521;
       and_r2s1 <=
-        _GEN_21[415:384] == hold_conv_i_i1028 & _GEN_21[71:64] == hold_conv_i_i841
-        & _GEN_21[111:96] == hold_conv_i_i875;
+        _GEN_27[415:384] == hold_conv_i_i1068 & _GEN_27[71:64] == hold_conv_i_i843
+        & _GEN_27[111:96] == hold_conv_i_i877;
       and_r2s1__1 <=
-        _GEN_21[127:112] == hold_conv_i_i909 & _GEN_21[191:160] == hold_conv_i_i313
-        & _GEN_21[319:256] == hold_conv_i_i943 & _GEN_21[383:320] == hold_conv_i_i994;
-      select_r2s1 <= {7'h0, ~hold_cmp_i1601388144114531454};
-      add_r2s1 <= {1'h0, _GEN_21[223:192]} + 33'h40;
-      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1601388144114531454;
-      loadedv42_not1427_r2s1 <= loadedv42_not1427_r2;
-      or_i494_r2s1 <= {_GEN_18, 64'hFFFFFFFFFFFFFFFF, _GEN_21};
-      and_r2s1__3 <= hold_18 & ~hold_cmp_i1601388144114531454;
-      beat_sroa_0_0_r2s1 <= _GEN_21;
+        _GEN_27[127:112] == hold_conv_i_i911 & _GEN_27[191:160] == hold_conv_i_i291
+        & _GEN_27[319:256] == hold_conv_i_i983 & _GEN_27[383:320] == hold_conv_i_i1034;
+      add_r2s1 <= {1'h0, _GEN_27[223:192]} + 33'h40;
+      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1601455150815201521;
+      loadedv42_not1494_r2s1 <= loadedv42_not1494_r2;
+      beat_sroa_0_0_r2s1 <= _GEN_27;
+      cmp_i312_r2s1 <= _GEN_20;
+      and_r2s1__3 <= hold_18 & ~hold_cmp_i1601455150815201521;
     end
     if (valid3_0) begin
       exit3_0 <= hold_tobool_not;
       exit3_1 <= ~hold_tobool_not;
     end
-    if (_GEN_13 | _GEN_2) begin
-      loadedv42_not1427_r2 <= ~_GEN_13 | hold_18;
-      left_sroa_0_11426_r2 <=
-        _GEN_13 ? hold_left_sroa_0_0144314521455[25:0] : left_sroa_0_11426_r2 - 26'h1;
+    if (_GEN_16 | _GEN_2) begin
+      loadedv42_not1494_r2 <= ~_GEN_16 | hold_18;
+      left_sroa_0_11493_r2 <=
+        _GEN_16 ? hold_left_sroa_0_0151015191522[25:0] : left_sroa_0_11493_r2 - 26'h1;
     end
-    if (_GEN_13 | _GEN_1)
-      r_sroa_441382_01425_r2 <=
-        ~_GEN_13 & (loadedv42_not1427_r2s1 ? r_sroa_441382_01425_r2 : _GEN_16);
+    if (_GEN_16 | _GEN_1)
+      r_sroa_441449_01492_r2 <= ~_GEN_16 & _GEN_18;
   end // always_ff @(posedge)
-  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_19;
-  assign jobs_read = _GEN_6;
+  assign _GEN = _GEN_15 & exit1_0 | _GEN_15 & exit1_1 | _GEN_22;
+  assign jobs_read = _GEN_5;
   assign jobs_waits = valid1_0 & ~jobs_empty_n;
   assign near_read = _GEN_2 & hold_18;
   assign near_waits = valid2_0 & hold_18 & ~near_empty_n;
   assign far_read = _GEN_2 & ~hold_18;
   assign far_waits = valid2_0 & ~hold_18 & ~far_empty_n;
-  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__3;
+  assign to_compress_write = _GEN_14 | _GEN_1 & and_r2s1__3;
   assign to_compress_din =
-    _GEN_11
+    _GEN_14
       ? {161'hFFFFFFFFFFFFFFFF000000000008000000000000,
-         jobs_r1s2[319:288],
-         jobs_r1s2[447:320],
+         jobs_r1s1[319:288],
+         jobs_r1s1[447:320],
          64'h0,
-         jobs_r1s2[223:192],
+         jobs_r1s1[223:192],
          32'h400040,
-         jobs_r1s2[287:256],
+         jobs_r1s1[287:256],
          24'h0,
-         jobs_r1s2[23:16],
-         jobs_r1s2[31:24],
-         jobs_r1s2[15:8],
+         jobs_r1s1[23:16],
+         jobs_r1s1[31:24],
+         jobs_r1s1[15:8],
          48'h346564B53}
-      : or_i494_r2s1;
+      : _GEN_21;
   assign to_compress_waits =
-    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__3) & ~to_compress_full_n;
-  assign to_decompress_write = _GEN_1 & _GEN_17;
-  assign to_decompress_din = or_i494_r2s1;
-  assign to_decompress_waits = valid2_1 & _GEN_17 & ~to_decompress_full_n;
-  assign copied_write = _GEN_1 & hold_cmp_i1601388144114531454;
+    (valid1_1 & _GEN_13 | valid2_1 & and_r2s1__3) & ~to_compress_full_n;
+  assign to_decompress_write = _GEN_1 & _GEN_19;
+  assign to_decompress_din = _GEN_21;
+  assign to_decompress_waits = valid2_1 & _GEN_19 & ~to_decompress_full_n;
+  assign copied_write = _GEN_1 & hold_cmp_i1601455150815201521;
   assign copied_din = beat_sroa_0_0_r2s1;
-  assign copied_waits = valid2_1 & hold_cmp_i1601388144114531454 & ~copied_full_n;
-  assign routed_write = _GEN_9 | _GEN_1 & xor_r2s1;
-  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_16, 525'h0} | hold_or_i403;
-  assign routed_waits = (valid1_1 & _GEN_8 | valid2_1 & xor_r2s1) & ~routed_full_n;
-  assign ap_done = _GEN_20 & exit3_1;
+  assign copied_waits = valid2_1 & hold_cmp_i1601455150815201521 & ~copied_full_n;
+  assign routed_write = _GEN_7 | _GEN_1 & xor_r2s1;
+  assign routed_din = _GEN_7 ? {1'h0, jobs_r1s1} : {_GEN_17, 525'h0} | hold_or_i395;
+  assign routed_waits = (valid1_1 & _GEN_6 | valid2_1 & xor_r2s1) & ~routed_full_n;
+  assign ap_done = _GEN_23 & exit3_1;
 endmodule
 
-module kv_dma_sink(
+module kv_dma_sink_speckv_Design(
   input          clk,
                  rst,
   input  [525:0] routed_dout,
@@ -1022,12 +992,12 @@ module kv_dma_sink(
 
   reg  [511:0] answer_sroa_0_0_lcssa_r5;
   wire         _GEN;
-  reg  [511:0] beat_sroa_0_11850_r4;
-  reg          beat_sroa_141639_11851_r4;
-  reg  [31:0]  left_sroa_0_11852_r4;
-  reg          waiting_01853_r4;
+  reg  [511:0] beat_sroa_0_11826_r4;
+  reg          beat_sroa_141615_11827_r4;
+  reg  [31:0]  left_sroa_0_11828_r4;
+  reg          waiting_01829_r4;
   wire         _GEN_0;
-  reg  [6:0]   i_sroa_0_01848_r2;
+  reg  [6:0]   i_sroa_0_01824_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
@@ -1060,9 +1030,9 @@ module kv_dma_sink(
         & ~from_compress_empty_n) & (~valid1_1 | _GEN_6);
   reg          v18_r1s1;
   reg          and_r1s1;
-  reg          mux_mux1887_r1s1;
+  reg          mux_mux1863_r1s1;
   reg          v12_r1s1;
-  wire         _GEN_14 = and_r1s1 ? mux_mux1887_r1s1 : v12_r1s1;
+  wire         _GEN_14 = and_r1s1 ? mux_mux1863_r1s1 : v12_r1s1;
   wire         _GEN_15 = v18_r1s1 | ~_GEN_14;
   wire         _GEN_16 = _GEN_6 & ~_GEN_15;
   reg  [525:0] routed_r1s1;
@@ -1073,30 +1043,30 @@ module kv_dma_sink(
   reg          exit1_1;
   wire         _GEN_18 = _GEN_17 & exit1_1;
   reg          hold_15;
-  reg  [7:0]   hold_spec_select1809;
-  reg          hold_cmp_i781;
+  reg  [7:0]   hold_spec_select1785;
+  reg          hold_cmp_i782;
   reg          hold_17;
   reg  [31:0]  hold_bytes_sroa_0_0;
   reg          hold_18;
-  reg  [7:0]   hold_beat_sroa_141639_01718174418711893;
-  reg  [511:0] beat_sroa_0_0171717451869_r1s1;
-  reg  [511:0] hold_beat_sroa_0_01717174518691894;
+  reg  [7:0]   hold_beat_sroa_141615_01694172018471869;
+  reg  [511:0] beat_sroa_0_0169317211845_r1s1;
+  reg  [511:0] hold_beat_sroa_0_01693172118451870;
   reg          hold_cmp_i_not;
   reg          hold_or_cond4;
-  reg          hold_or_cond1808_not;
-  reg  [525:0] hold_loadedv_i1023;
+  reg          hold_or_cond1784_not;
+  reg  [525:0] hold_loadedv_i1159;
   reg  [575:0] hold_0;
-  reg  [575:0] hold_shr_i10301818;
+  reg  [575:0] hold_shr_i11661794;
   reg          hold_16;
   reg          hold_tobool8;
-  reg  [7:0]   hold_storedv_i1038;
-  reg  [31:0]  hold_conv_i2831720174318731892;
-  reg  [31:0]  hold_conv_i413;
-  reg  [7:0]   hold_storedv_i1044;
+  reg  [7:0]   hold_storedv_i1174;
+  reg  [31:0]  hold_conv_i2841696171918491868;
+  reg  [31:0]  hold_conv_i414;
+  reg  [7:0]   hold_storedv_i1180;
   reg          hold_tobool_not;
   wire         _GEN_19 = _GEN_5 & hold_15;
   assign _GEN_5 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
-  wire [6:0]   _GEN_20 = i_sroa_0_01848_r2 + 7'h1;
+  wire [6:0]   _GEN_20 = i_sroa_0_01824_r2 + 7'h1;
   wire         _GEN_21 = active2 & ~valid2_0;
   reg          valid3_0;
   wire         _GEN_22 = active3 & ~valid3_0;
@@ -1104,51 +1074,51 @@ module kv_dma_sink(
   wire         _GEN_23 = _GEN_22 & exit3_0;
   reg          exit3_1;
   wire         _GEN_24 = _GEN_22 & exit3_1;
-  reg  [31:0]  hold_spec_select1846;
+  reg  [31:0]  hold_spec_select1822;
   reg          hold_or_cond6;
-  wire         _GEN_25 = ~waiting_01853_r4 & ~hold_cmp_i781;
+  wire         _GEN_25 = ~waiting_01829_r4 & ~hold_cmp_i782;
   wire         _GEN_26 = _GEN_25 & ~hold_cmp_i_not;
   wire         _GEN_27 = _GEN_25 & hold_cmp_i_not;
-  wire         _GEN_28 = ~waiting_01853_r4 & hold_cmp_i781;
+  wire         _GEN_28 = ~waiting_01829_r4 & hold_cmp_i782;
   assign _GEN_4 =
     valid4_0
     & ~(_GEN_26 & ~from_decompress_empty_n | _GEN_27 & ~from_compress_empty_n | _GEN_28
         & ~copied_empty_n) & (~valid4_1 | _GEN_3);
   wire [576:0] _GEN_29 = ~hold_cmp_i_not ? from_decompress_dout : from_compress_dout;
-  reg          or_cond1817_r4s1;
+  reg          or_cond1793_r4s1;
   reg          xor_r4s1;
   reg          xor_r4s1__1;
-  reg  [511:0] loadedv_i1091_r4s1;
+  reg  [511:0] loadedv_i1227_r4s1;
   reg  [511:0] copied_r4s1;
   wire [511:0] _GEN_30 =
-    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1091_r4s1 : copied_r4s1) : beat_sroa_0_11850_r4;
+    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1227_r4s1 : copied_r4s1) : beat_sroa_0_11826_r4;
   reg          xor_r4s1__2;
   assign _GEN_3 =
-    valid4_1 & ~(or_cond1817_r4s1 & ~near_full_n | xor_r4s1__2 & ~far_full_n);
-  wire [31:0]  _GEN_31 = left_sroa_0_11852_r4 + 32'h3FFFFFF;
+    valid4_1 & ~(or_cond1793_r4s1 & ~near_full_n | xor_r4s1__2 & ~far_full_n);
+  wire [31:0]  _GEN_31 = left_sroa_0_11828_r4 + 32'h3FFFFFF;
   wire         _GEN_32 = active4 & ~valid4_0 & ~valid4_1;
   reg  [511:0] hold_answer_sroa_0_1;
-  wire         _GEN_33 = hold_or_cond1808_not & hold_tobool8;
-  wire         _GEN_34 = ~hold_or_cond1808_not & ~hold_cmp_i_not;
+  wire [7:0]   _GEN_33 = hold_15 ? hold_spec_select1785 : 8'h0;
+  wire         _GEN_34 = ~hold_or_cond1784_not & ~hold_cmp_i_not;
   wire         _GEN_35 = ~hold_tobool8 & ~hold_cmp_i_not;
-  wire         _GEN_36 = _GEN_34 & ~hold_cmp_i781 | _GEN_35 & ~hold_cmp_i781;
-  wire         _GEN_37 = _GEN_33 | _GEN_36;
-  wire [7:0]   _GEN_38 = hold_15 ? hold_spec_select1809 : 8'h0;
-  wire         _GEN_39 = _GEN_34 & hold_cmp_i781 | _GEN_35 & hold_cmp_i781;
+  wire         _GEN_36 = _GEN_34 & ~hold_cmp_i782 | _GEN_35 & ~hold_cmp_i782;
+  wire         _GEN_37 = _GEN_34 & hold_cmp_i782 | _GEN_35 & hold_cmp_i782;
+  wire         _GEN_38 = hold_or_cond1784_not & hold_tobool8;
+  wire         _GEN_39 = _GEN_38 | _GEN_36;
   wire [23:0]  _GEN_40 =
-    ~hold_or_cond1808_not
+    ~hold_or_cond1784_not
       ? {answer_sroa_0_0_lcssa_r5[79:72],
          answer_sroa_0_0_lcssa_r5[55:48],
          answer_sroa_0_0_lcssa_r5[87:80]}
       : 24'h0;
   wire [63:0]  _GEN_41 =
-    ~hold_or_cond1808_not
+    ~hold_or_cond1784_not
       ? {answer_sroa_0_0_lcssa_r5[447:416], answer_sroa_0_0_lcssa_r5[255:224]}
       : 64'h0;
   wire [7:0]   _GEN_42 =
-    (_GEN_39 | ~hold_or_cond1808_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
-    & (~_GEN_39 | hold_0[47:32] == 16'h1)
-      ? hold_storedv_i1038
+    (_GEN_37 | ~hold_or_cond1784_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
+    & (~_GEN_37 | hold_0[47:32] == 16'h1)
+      ? hold_storedv_i1174
       : 8'h0;
   wire         _GEN_43 = _GEN_2 & ~hold_tobool_not;
   wire         _GEN_44 = valid5_0 & ~hold_tobool_not;
@@ -1181,7 +1151,7 @@ module kv_dma_sink(
       valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_7;
       active1 <= _GEN_1 | active1 & ~_GEN_17;
       valid2_0 <=
-        _GEN_18 | valid2_0 & ~(_GEN_5 & {1'h0, _GEN_20} >= hold_spec_select1809);
+        _GEN_18 | valid2_0 & ~(_GEN_5 & {1'h0, _GEN_20} >= hold_spec_select1785);
       active2 <= _GEN_18 | active2 & ~_GEN_21;
       valid3_0 <= _GEN_0;
       active3 <= _GEN_0 | active3 & ~_GEN_22;
@@ -1189,8 +1159,8 @@ module kv_dma_sink(
       valid4_0 <=
         _GEN_24 | valid4_0
         & ~(_GEN_4
-            & ~(~hold_cmp_i781
-                  ? ~(~waiting_01853_r4 ? _GEN_29[576] : beat_sroa_141639_11851_r4)
+            & ~(~hold_cmp_i782
+                  ? ~(~waiting_01829_r4 ? _GEN_29[576] : beat_sroa_141615_11827_r4)
                   : (|(_GEN_31[25:0]))));
       active4 <= _GEN_24 | active4 & ~_GEN_32;
       valid5_0 <= _GEN | valid5_0 & ~_GEN_2;
@@ -1201,10 +1171,10 @@ module kv_dma_sink(
   reg          exit5_1;
   assign _GEN_1 = _GEN_8 | _GEN_45 & exit5_0;
   assign _GEN_0 = _GEN_17 & exit1_0 | _GEN_21;
-  reg  [511:0] answer_sroa_0_01849_r4;
+  reg  [511:0] answer_sroa_0_01825_r4;
   assign _GEN = _GEN_23 | _GEN_32;
   wire         _GEN_46 = _GEN_9 & routed_dout[523];
-  wire         _GEN_47 = hold_cmp_i781 ? hold_15 : hold_17;
+  wire         _GEN_47 = hold_cmp_i782 ? hold_15 : hold_17;
   wire         _GEN_48 = _GEN_10 & _GEN_11;
   wire         _GEN_49 =
     ~_GEN_10 & ~_GEN_9 | ~_GEN_11 & ~_GEN_9 | _GEN_48
@@ -1219,15 +1189,15 @@ module kv_dma_sink(
       : ~_GEN_11 ? from_decompress_dout[223:192] + 32'h40 : _GEN_51;
   wire [31:0]  _GEN_54 = _GEN_11 ? _GEN_53 : routed_dout[223:192];
   wire         _GEN_55 = ~_GEN_10 & ~_GEN_48;
-  wire         _GEN_56 = hold_cmp_i781 | waiting_01853_r4;
-  wire         _GEN_57 = _GEN_56 ? beat_sroa_141639_11851_r4 : _GEN_29[576];
-  wire [511:0] _GEN_58 = hold_cmp_i_not ? answer_sroa_0_01849_r4 : _GEN_30;
+  wire         _GEN_56 = hold_cmp_i782 | waiting_01829_r4;
+  wire         _GEN_57 = _GEN_56 ? beat_sroa_141615_11827_r4 : _GEN_29[576];
+  wire [511:0] _GEN_58 = hold_cmp_i_not ? answer_sroa_0_01825_r4 : _GEN_30;
   wire         _GEN_59 = ~_GEN_49 | routed_dout[522:516] == 7'h0;
   always_ff @(posedge clk) begin
     if (_GEN_7) begin
       v18_r1s1 <= _GEN_49;
       and_r1s1 <= _GEN_48;
-      mux_mux1887_r1s1 <= _GEN_46;
+      mux_mux1863_r1s1 <= _GEN_46;
       v12_r1s1 <=
         ~_GEN_10
           ? ~(_GEN_52 | routed_dout[2:0] == 3'h4 | (~_GEN_11 | _GEN_11 & ~_GEN_50)
@@ -1241,51 +1211,51 @@ module kv_dma_sink(
     if (_GEN_6)
       hold_15 <= _GEN_14;
     if (_GEN_7) begin
-      hold_spec_select1809 <= {1'h0, _GEN_49 ? routed_dout[522:516] : 7'h0};
-      hold_cmp_i781 <= _GEN_9;
+      hold_spec_select1785 <= {1'h0, _GEN_49 ? routed_dout[522:516] : 7'h0};
+      hold_cmp_i782 <= _GEN_9;
       hold_17 <= ~_GEN_48 & ~_GEN_10;
       hold_bytes_sroa_0_0 <= _GEN_54;
       hold_18 <= _GEN_49;
-      hold_beat_sroa_141639_01718174418711893 <=
+      hold_beat_sroa_141615_01694172018471869 <=
         {7'h0,
          _GEN_55 & (~_GEN_11 ? from_decompress_dout[576] : from_compress_dout[576])};
-      beat_sroa_0_0171717451869_r1s1 <=
+      beat_sroa_0_0169317211845_r1s1 <=
         ~_GEN_10
           ? (~_GEN_11 ? from_decompress_dout[511:0] : from_compress_dout[511:0])
           : 512'h0;
     end
     if (_GEN_6)
-      hold_beat_sroa_0_01717174518691894 <=
-        and_r1s1 ? 512'h0 : beat_sroa_0_0171717451869_r1s1;
+      hold_beat_sroa_0_01693172118451870 <=
+        and_r1s1 ? 512'h0 : beat_sroa_0_0169317211845_r1s1;
     if (_GEN_7)
       hold_cmp_i_not <= _GEN_11;
     if (_GEN_6)
       hold_or_cond4 <= _GEN_15;
     if (_GEN_7) begin
-      hold_or_cond1808_not <= _GEN_10;
-      hold_loadedv_i1023 <= routed_dout;
+      hold_or_cond1784_not <= _GEN_10;
+      hold_loadedv_i1159 <= routed_dout;
       hold_0 <= {50'h0, routed_dout};
-      hold_shr_i10301818 <= {562'h0, routed_dout[525:512]};
+      hold_shr_i11661794 <= {562'h0, routed_dout[525:512]};
       hold_16 <= _GEN_55 & _GEN_52;
       hold_tobool8 <= ~(routed_dout[523]);
-      hold_storedv_i1038 <= {1'h0, routed_dout[522:516]};
-      hold_conv_i2831720174318731892 <= _GEN_53;
-      hold_conv_i413 <= routed_dout[223:192];
-      hold_storedv_i1044 <= {7'h0, routed_dout[524]};
+      hold_storedv_i1174 <= {1'h0, routed_dout[522:516]};
+      hold_conv_i2841696171918491868 <= _GEN_53;
+      hold_conv_i414 <= routed_dout[223:192];
+      hold_storedv_i1180 <= {7'h0, routed_dout[524]};
       hold_tobool_not <= ~(routed_dout[524]);
     end
     if (valid3_0) begin
       exit3_0 <= ~_GEN_47;
       exit3_1 <= _GEN_47;
-      hold_spec_select1846 <=
-        {6'h0, hold_cmp_i781 & hold_15 ? hold_bytes_sroa_0_0[31:6] : 26'h0};
+      hold_spec_select1822 <=
+        {6'h0, hold_cmp_i782 & hold_15 ? hold_bytes_sroa_0_0[31:6] : 26'h0};
       hold_or_cond6 <= hold_15 & hold_18;
     end
     if (_GEN_4) begin
-      or_cond1817_r4s1 <= hold_or_cond6 & (hold_cmp_i781 | ~_GEN_57);
-      xor_r4s1 <= ~hold_cmp_i781;
-      xor_r4s1__1 <= ~waiting_01853_r4;
-      loadedv_i1091_r4s1 <= _GEN_29[511:0];
+      or_cond1793_r4s1 <= hold_or_cond6 & (hold_cmp_i782 | ~_GEN_57);
+      xor_r4s1 <= ~hold_cmp_i782;
+      xor_r4s1__1 <= ~waiting_01829_r4;
+      loadedv_i1227_r4s1 <= _GEN_29[511:0];
       copied_r4s1 <= copied_dout;
       xor_r4s1__2 <= ~hold_or_cond4;
     end
@@ -1296,23 +1266,23 @@ module kv_dma_sink(
       exit5_1 <= ~hold_tobool_not;
     end
     if (_GEN_18 | _GEN_5)
-      i_sroa_0_01848_r2 <= _GEN_18 ? 7'h0 : _GEN_20;
+      i_sroa_0_01824_r2 <= _GEN_18 ? 7'h0 : _GEN_20;
     if (_GEN_24 | _GEN_4) begin
-      waiting_01853_r4 <= _GEN_24 & hold_17;
-      left_sroa_0_11852_r4 <=
-        _GEN_24 ? hold_spec_select1846 : {_GEN_56 ? 6'h0 : _GEN_31[31:26], _GEN_31[25:0]};
-      beat_sroa_141639_11851_r4 <=
-        _GEN_24 ? hold_beat_sroa_141639_01718174418711893[0] : _GEN_57;
+      waiting_01829_r4 <= _GEN_24 & hold_17;
+      left_sroa_0_11828_r4 <=
+        _GEN_24 ? hold_spec_select1822 : {_GEN_56 ? 6'h0 : _GEN_31[31:26], _GEN_31[25:0]};
+      beat_sroa_141615_11827_r4 <=
+        _GEN_24 ? hold_beat_sroa_141615_01694172018471869[0] : _GEN_57;
     end
     if (_GEN_24 | _GEN_3) begin
-      beat_sroa_0_11850_r4 <= _GEN_24 ? hold_beat_sroa_0_01717174518691894 : _GEN_30;
-      answer_sroa_0_01849_r4 <= _GEN_24 ? hold_beat_sroa_0_01717174518691894 : _GEN_58;
+      beat_sroa_0_11826_r4 <= _GEN_24 ? hold_beat_sroa_0_01693172118451870 : _GEN_30;
+      answer_sroa_0_01825_r4 <= _GEN_24 ? hold_beat_sroa_0_01693172118451870 : _GEN_58;
     end
     if (_GEN)
       answer_sroa_0_0_lcssa_r5 <=
         _GEN_32
           ? hold_answer_sroa_0_1
-          : _GEN_23 ? hold_beat_sroa_0_01717174518691894 : 512'h0;
+          : _GEN_23 ? hold_beat_sroa_0_01693172118451870 : 512'h0;
   end // always_ff @(posedge)
   assign routed_read = _GEN_7;
   assign routed_waits = valid1_0 & ~routed_empty_n;
@@ -1330,9 +1300,9 @@ module kv_dma_sink(
   assign near_commands_din =
     _GEN_19 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
   assign near_commands_waits = (valid2_0 & hold_15 | _GEN_44) & ~near_commands_full_n;
-  assign near_write = _GEN_3 & or_cond1817_r4s1;
+  assign near_write = _GEN_3 & or_cond1793_r4s1;
   assign near_din = _GEN_30;
-  assign near_waits = valid4_1 & or_cond1817_r4s1 & ~near_full_n;
+  assign near_waits = valid4_1 & or_cond1793_r4s1 & ~near_full_n;
   assign far_commands_write = _GEN_16 | _GEN_43;
   assign far_commands_din =
     _GEN_16
@@ -1344,28 +1314,28 @@ module kv_dma_sink(
   assign far_waits = valid4_1 & xor_r4s1__2 & ~far_full_n;
   assign sunk_write = _GEN_2;
   assign sunk_din =
-    {hold_storedv_i1044[0],
+    {hold_storedv_i1180[0],
      hold_15 ? hold_bytes_sroa_0_0 : 32'h0,
-     _GEN_37 ? (_GEN_33 ? 32'h0 : hold_0[255:224]) : hold_conv_i413,
+     _GEN_39 ? (_GEN_38 ? 32'h0 : hold_0[255:224]) : hold_conv_i414,
      hold_15 & ~hold_18,
-     _GEN_38[7] | (_GEN_36 | _GEN_39) & (_GEN_36 | hold_0[47:32] != 16'h1),
-     _GEN_38[6:1],
-     _GEN_38[0] | _GEN_42[7],
+     _GEN_33[7] | (_GEN_36 | _GEN_37) & (_GEN_36 | hold_0[47:32] != 16'h1),
+     _GEN_33[6:1],
+     _GEN_33[0] | _GEN_42[7],
      _GEN_42[6:0],
      320'h0,
-     _GEN_37
-       ? (_GEN_33 ? 120'h0 : {_GEN_41, hold_0[255:224], _GEN_40})
+     _GEN_39
+       ? (_GEN_38 ? 120'h0 : {_GEN_41, hold_0[255:224], _GEN_40})
        : {_GEN_41,
-          _GEN_39
+          _GEN_37
             ? hold_0[223:192]
-            : hold_or_cond1808_not ? 32'h0 : hold_conv_i2831720174318731892,
+            : hold_or_cond1784_not ? 32'h0 : hold_conv_i2841696171918491868,
           _GEN_40},
      4'h0,
-     ~(hold_loadedv_i1023[525])
+     ~(hold_loadedv_i1159[525])
        ? (hold_16
             ? 4'h4
-            : hold_or_cond1808_not | answer_sroa_0_0_lcssa_r5[87:80] == 8'h0
-                ? hold_shr_i10301818[3:0]
+            : hold_or_cond1784_not | answer_sroa_0_0_lcssa_r5[87:80] == 8'h0
+                ? hold_shr_i11661794[3:0]
                 : 4'h6)
        : 4'h5,
      hold_0[511:448]};
@@ -1422,9 +1392,9 @@ module kv_dma_complete(
 
   reg          write_error_1_lcssa_r5;
   wire         _GEN;
-  reg  [7:0]   i31_sroa_0_0522_r4;
+  reg  [7:0]   i38_sroa_0_0479_r4;
   wire         _GEN_0;
-  reg  [7:0]   i_sroa_0_0519_r2;
+  reg  [7:0]   i14_sroa_0_0476_r2;
   wire         _GEN_1;
   reg          active5;
   reg          valid5_0;
@@ -1449,21 +1419,21 @@ module kv_dma_complete(
   reg          exit1_1;
   wire         _GEN_8 = _GEN_6 & exit1_1;
   reg          hold_read_error_0;
-  reg  [6:0]   hold_loadedv_i220;
+  reg  [6:0]   hold_loadedv_i158;
   reg  [639:0] hold_0;
-  reg  [639:0] hold_shr_i320505;
-  reg  [639:0] hold_shr_i344508;
+  reg  [639:0] hold_shr_i274462;
+  reg  [639:0] hold_shr_i298465;
   reg  [63:0]  hold_near_read_sroa_0_0;
-  reg  [639:0] hold_shr_i349509;
+  reg  [639:0] hold_shr_i303466;
   reg  [63:0]  hold_near_written_sroa_0_0;
-  reg          hold_tobool8_not;
+  reg          hold_tobool9_not;
   reg  [63:0]  hold_far_read_sroa_0_0;
   reg  [63:0]  hold_far_written_sroa_0_0;
   reg          hold_tobool_not;
-  reg  [511:0] hold_conv_i310;
+  reg  [511:0] hold_conv_i264;
   reg  [63:0]  hold_at_sroa_0_0;
   wire         _GEN_9 = valid2_0 & near_reads_empty_n;
-  wire [7:0]   _GEN_10 = i_sroa_0_0519_r2 + 8'h1;
+  wire [7:0]   _GEN_10 = i14_sroa_0_0476_r2 + 8'h1;
   wire         _GEN_11 = active2 & ~valid2_0;
   reg          hold_spec_select;
   assign _GEN_3 = valid3_0 & ~(hold_0[527] & ~far_writes_empty_n);
@@ -1473,32 +1443,33 @@ module kv_dma_complete(
   reg          exit3_1;
   wire         _GEN_14 = _GEN_12 & exit3_1;
   reg          hold_write_error_0;
-  reg  [6:0]   hold_loadedv_i218;
-  reg          hold_tobool24_not;
+  reg  [6:0]   hold_loadedv_i156;
+  reg          hold_tobool31_not;
   reg          hold_read_error_1_lcssa;
   wire         _GEN_15 = valid4_0 & near_writes_empty_n;
-  wire [7:0]   _GEN_16 = i31_sroa_0_0522_r4 + 8'h1;
+  wire [7:0]   _GEN_16 = i38_sroa_0_0479_r4 + 8'h1;
   wire         _GEN_17 = active4 & ~valid4_0;
-  reg          hold_spec_select8;
+  reg          hold_spec_select11;
   wire         _GEN_18 = _GEN_2 & ~hold_tobool_not;
   wire         _GEN_19 = valid5_0 & ~hold_tobool_not;
   wire [63:0]  _GEN_20 =
-    {32'h0, hold_0[518:512] == 7'h0 ? 32'h0 : hold_shr_i344508[31:0]}
+    {32'h0, hold_0[518:512] == 7'h0 ? 32'h0 : hold_shr_i298465[31:0]}
     + hold_near_read_sroa_0_0;
   wire [63:0]  _GEN_21 =
-    {32'h0, hold_0[525:519] == 7'h0 ? 32'h0 : hold_shr_i349509[31:0]}
+    {32'h0, hold_0[525:519] == 7'h0 ? 32'h0 : hold_shr_i303466[31:0]}
     + hold_near_written_sroa_0_0;
   wire [63:0]  _GEN_22 =
-    {32'h0, hold_tobool8_not ? 32'h0 : hold_shr_i344508[31:0]} + hold_far_read_sroa_0_0;
+    {32'h0, hold_tobool9_not ? 32'h0 : hold_shr_i298465[31:0]} + hold_far_read_sroa_0_0;
   wire [63:0]  _GEN_23 =
-    {32'h0, hold_tobool24_not ? 32'h0 : hold_shr_i349509[31:0]}
+    {32'h0, hold_tobool31_not ? 32'h0 : hold_shr_i303466[31:0]}
     + hold_far_written_sroa_0_0;
   wire         _GEN_24 = _GEN_2 & hold_tobool_not;
   wire         _GEN_25 = valid5_0 & hold_tobool_not;
   wire [7:0]   _GEN_26 =
-    {hold_conv_i310[71:68],
-     hold_0[71:64] == 8'h0 & write_error_1_lcssa_r5 | hold_conv_i310[67],
-     hold_conv_i310[66:64]};
+    {hold_conv_i264[71:68],
+     hold_0[71:64] == 8'h0 & write_error_1_lcssa_r5 | hold_conv_i264[67],
+     hold_conv_i264[66:64]};
+  wire         _GEN_27 = ~hold_read_error_1_lcssa & _GEN_26 == 8'h0;
   assign _GEN_2 =
     valid5_0
     & ~(~hold_tobool_not & ~near_reads_empty_n | ~hold_tobool_not & ~far_reads_empty_n
@@ -1506,7 +1477,7 @@ module kv_dma_complete(
         | ~hold_tobool_not & ~commands_full_n | ~hold_tobool_not & ~completed_full_n
         | hold_tobool_not & ~commands_full_n | hold_tobool_not & ~completions_full_n
         | hold_tobool_not & ~completed_full_n);
-  wire         _GEN_27 = active5 & ~valid5_0;
+  wire         _GEN_28 = active5 & ~valid5_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -1527,102 +1498,102 @@ module kv_dma_complete(
       active0 <= ap_start | active0 & ~_GEN_5;
       valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_4;
       active1 <= _GEN_1 | active1 & ~_GEN_6;
-      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_9 & _GEN_10[6:0] >= hold_loadedv_i220);
+      valid2_0 <= _GEN_8 | valid2_0 & ~(_GEN_9 & _GEN_10[6:0] >= hold_loadedv_i158);
       active2 <= _GEN_8 | active2 & ~_GEN_11;
       valid3_0 <= _GEN_0 | valid3_0 & ~_GEN_3;
       active3 <= _GEN_0 | active3 & ~_GEN_12;
-      valid4_0 <= _GEN_14 | valid4_0 & ~(_GEN_15 & _GEN_16[6:0] >= hold_loadedv_i218);
+      valid4_0 <= _GEN_14 | valid4_0 & ~(_GEN_15 & _GEN_16[6:0] >= hold_loadedv_i156);
       active4 <= _GEN_14 | active4 & ~_GEN_17;
       valid5_0 <= _GEN | valid5_0 & ~_GEN_2;
-      active5 <= _GEN | active5 & ~_GEN_27;
+      active5 <= _GEN | active5 & ~_GEN_28;
     end
   end // always_ff @(posedge)
   reg          exit5_0;
   reg          exit5_1;
-  wire         _GEN_28 = _GEN_27 & exit5_1;
+  wire         _GEN_29 = _GEN_28 & exit5_1;
+  reg  [63:0]  hold_add_i210;
   reg  [63:0]  hold_far_written_sroa_0_1;
   reg  [63:0]  hold_far_read_sroa_0_1;
   reg  [63:0]  hold_near_written_sroa_0_1;
   reg  [63:0]  hold_near_read_sroa_0_1;
-  reg  [63:0]  hold_add_i297;
-  assign _GEN_1 = _GEN_5 | _GEN_28;
+  assign _GEN_1 = _GEN_5 | _GEN_29;
+  reg  [63:0]  at_sroa_0_0_r1;
   reg  [63:0]  far_written_sroa_0_0_r1;
   reg  [63:0]  far_read_sroa_0_0_r1;
   reg  [63:0]  near_written_sroa_0_0_r1;
   reg  [63:0]  near_read_sroa_0_0_r1;
-  reg  [63:0]  at_sroa_0_0_r1;
-  reg          read_error_1520_r2;
+  reg          read_error_1477_r2;
   assign _GEN_0 = _GEN_7 | _GEN_11;
   reg          read_error_1_lcssa_r3;
-  reg          write_error_1523_r4;
+  reg          write_error_1480_r4;
   assign _GEN = _GEN_13 | _GEN_17;
-  wire         _GEN_29 = sunk_dout[518:512] == 7'h0;
-  wire         _GEN_30 = hold_shr_i320505[6:0] == 7'h0;
-  wire         _GEN_31 = (|near_reads_dout) | read_error_1520_r2;
-  wire         _GEN_32 = (|near_writes_dout) | write_error_1523_r4;
+  wire         _GEN_30 = sunk_dout[518:512] == 7'h0;
+  wire         _GEN_31 = hold_shr_i274462[6:0] == 7'h0;
+  wire         _GEN_32 = (|near_reads_dout) | read_error_1477_r2;
+  wire         _GEN_33 = (|near_writes_dout) | write_error_1480_r4;
   always_ff @(posedge clk) begin
     if (_GEN_4) begin
-      exit1_0 <= _GEN_29;
-      exit1_1 <= ~_GEN_29;
+      exit1_0 <= _GEN_30;
+      exit1_1 <= ~_GEN_30;
       hold_read_error_0 <= sunk_dout[526] & (|far_reads_dout);
-      hold_loadedv_i220 <= sunk_dout[518:512];
+      hold_loadedv_i158 <= sunk_dout[518:512];
       hold_0 <= {47'h0, sunk_dout};
-      hold_shr_i320505 <= {566'h0, sunk_dout[592:519]};
-      hold_shr_i344508 <= {575'h0, sunk_dout[592:528]};
+      hold_shr_i274462 <= {566'h0, sunk_dout[592:519]};
+      hold_shr_i298465 <= {575'h0, sunk_dout[592:528]};
       hold_near_read_sroa_0_0 <= near_read_sroa_0_0_r1;
-      hold_shr_i349509 <= {607'h0, sunk_dout[592:560]};
+      hold_shr_i303466 <= {607'h0, sunk_dout[592:560]};
       hold_near_written_sroa_0_0 <= near_written_sroa_0_0_r1;
-      hold_tobool8_not <= ~(sunk_dout[526]);
+      hold_tobool9_not <= ~(sunk_dout[526]);
       hold_far_read_sroa_0_0 <= far_read_sroa_0_0_r1;
       hold_far_written_sroa_0_0 <= far_written_sroa_0_0_r1;
       hold_tobool_not <= ~(sunk_dout[592]);
-      hold_conv_i310 <= sunk_dout[511:0];
+      hold_conv_i264 <= sunk_dout[511:0];
       hold_at_sroa_0_0 <= at_sroa_0_0_r1;
     end
     if (_GEN_9)
-      hold_spec_select <= _GEN_31;
+      hold_spec_select <= _GEN_32;
     if (_GEN_3) begin
-      exit3_0 <= _GEN_30;
-      exit3_1 <= ~_GEN_30;
+      exit3_0 <= _GEN_31;
+      exit3_1 <= ~_GEN_31;
       hold_write_error_0 <= hold_0[527] & (|far_writes_dout);
-      hold_loadedv_i218 <= hold_shr_i320505[6:0];
-      hold_tobool24_not <= ~(hold_0[527]);
+      hold_loadedv_i156 <= hold_shr_i274462[6:0];
+      hold_tobool31_not <= ~(hold_0[527]);
       hold_read_error_1_lcssa <= read_error_1_lcssa_r3;
     end
     if (_GEN_15)
-      hold_spec_select8 <= _GEN_32;
+      hold_spec_select11 <= _GEN_33;
     if (_GEN_2) begin
       exit5_0 <= ~hold_tobool_not;
       exit5_1 <= hold_tobool_not;
+      hold_add_i210 <= hold_at_sroa_0_0 + 64'h40;
       hold_far_written_sroa_0_1 <= _GEN_23;
       hold_far_read_sroa_0_1 <= _GEN_22;
       hold_near_written_sroa_0_1 <= _GEN_21;
       hold_near_read_sroa_0_1 <= _GEN_20;
-      hold_add_i297 <= hold_at_sroa_0_0 + 64'h40;
     end
     if (_GEN_1) begin
-      far_written_sroa_0_0_r1 <= _GEN_28 ? hold_far_written_sroa_0_1 : 64'h0;
-      far_read_sroa_0_0_r1 <= _GEN_28 ? hold_far_read_sroa_0_1 : 64'h0;
-      near_written_sroa_0_0_r1 <= _GEN_28 ? hold_near_written_sroa_0_1 : 64'h0;
-      near_read_sroa_0_0_r1 <= _GEN_28 ? hold_near_read_sroa_0_1 : 64'h0;
-      at_sroa_0_0_r1 <= _GEN_28 ? hold_add_i297 : 64'h0;
+      at_sroa_0_0_r1 <= _GEN_29 ? hold_add_i210 : 64'h0;
+      far_written_sroa_0_0_r1 <= _GEN_29 ? hold_far_written_sroa_0_1 : 64'h0;
+      far_read_sroa_0_0_r1 <= _GEN_29 ? hold_far_read_sroa_0_1 : 64'h0;
+      near_written_sroa_0_0_r1 <= _GEN_29 ? hold_near_written_sroa_0_1 : 64'h0;
+      near_read_sroa_0_0_r1 <= _GEN_29 ? hold_near_read_sroa_0_1 : 64'h0;
     end
     if (_GEN_8 | _GEN_9) begin
-      read_error_1520_r2 <= _GEN_8 ? hold_read_error_0 : _GEN_31;
-      i_sroa_0_0519_r2 <= _GEN_8 ? 8'h0 : _GEN_10;
+      read_error_1477_r2 <= _GEN_8 ? hold_read_error_0 : _GEN_32;
+      i14_sroa_0_0476_r2 <= _GEN_8 ? 8'h0 : _GEN_10;
     end
     if (_GEN_0)
       read_error_1_lcssa_r3 <= _GEN_11 ? hold_spec_select : _GEN_7 & hold_read_error_0;
     if (_GEN_14 | _GEN_15) begin
-      write_error_1523_r4 <= _GEN_14 ? hold_write_error_0 : _GEN_32;
-      i31_sroa_0_0522_r4 <= _GEN_14 ? 8'h0 : _GEN_16;
+      write_error_1480_r4 <= _GEN_14 ? hold_write_error_0 : _GEN_33;
+      i38_sroa_0_0479_r4 <= _GEN_14 ? 8'h0 : _GEN_16;
     end
     if (_GEN)
       write_error_1_lcssa_r5 <=
-        _GEN_17 ? hold_spec_select8 : _GEN_13 & hold_write_error_0;
+        _GEN_17 ? hold_spec_select11 : _GEN_13 & hold_write_error_0;
   end // always_ff @(posedge)
-  wire         _GEN_33 = _GEN_18 | _GEN_24;
-  wire         _GEN_34 = _GEN_19 | _GEN_25;
+  wire         _GEN_34 = _GEN_18 | _GEN_24;
+  wire         _GEN_35 = _GEN_19 | _GEN_25;
   assign sunk_read = _GEN_4;
   assign sunk_waits = valid1_0 & ~sunk_empty_n;
   assign near_reads_read = _GEN_9 | _GEN_18;
@@ -1633,20 +1604,19 @@ module kv_dma_complete(
   assign near_writes_waits = (valid4_0 | _GEN_19) & ~near_writes_empty_n;
   assign far_writes_read = _GEN_3 & hold_0[527] | _GEN_18;
   assign far_writes_waits = (valid3_0 & hold_0[527] | _GEN_19) & ~far_writes_empty_n;
-  assign commands_write = _GEN_33;
+  assign commands_write = _GEN_34;
   assign commands_din =
     _GEN_18 ? 97'h1000000000000000000000000 : {33'h40, hold_at_sroa_0_0};
-  assign commands_waits = _GEN_34 & ~commands_full_n;
+  assign commands_waits = _GEN_35 & ~commands_full_n;
   assign completions_write = _GEN_24;
   assign completions_din =
-    {hold_conv_i310[511:72],
+    {hold_conv_i264[511:72],
      hold_read_error_1_lcssa ? 8'h7 : _GEN_26,
-     hold_conv_i310[63:0]};
+     hold_conv_i264[63:0]};
   assign completions_waits = _GEN_25 & ~completions_full_n;
-  assign completed_write = _GEN_33;
-  assign completed_din =
-    _GEN_18 ? 2'h0 : ~hold_read_error_1_lcssa & _GEN_26 == 8'h0 ? 2'h1 : 2'h2;
-  assign completed_waits = _GEN_34 & ~completed_full_n;
+  assign completed_write = _GEN_34;
+  assign completed_din = _GEN_18 ? 2'h0 : {~_GEN_27, _GEN_27};
+  assign completed_waits = _GEN_35 & ~completed_full_n;
   assign near_read_bytes_write = _GEN_18;
   assign near_read_bytes_din = _GEN_20;
   assign near_written_bytes_write = _GEN_18;
@@ -1655,7 +1625,7 @@ module kv_dma_complete(
   assign far_read_bytes_din = _GEN_22;
   assign far_written_bytes_write = _GEN_18;
   assign far_written_bytes_din = _GEN_23;
-  assign ap_done = _GEN_27 & exit5_0;
+  assign ap_done = _GEN_28 & exit5_0;
 endmodule
 
 module kv_dma_finish(
@@ -1961,7 +1931,7 @@ module kv_dma(
   reg           running;
   reg           finish_u_returned;
   reg           complete_u_returned;
-  reg           sink_u_returned;
+  reg           sink_speckv_Design_u_returned;
   reg           route_speckv_Design_u_returned;
   reg           source_u_returned;
   reg           parse_u_returned;
@@ -2025,22 +1995,22 @@ module kv_dma(
   wire          _complete_u_far_written_bytes_write;
   wire [63:0]   _complete_u_far_written_bytes_din;
   wire          _complete_u_ap_done;
-  wire          _sink_u_routed_read;
-  wire          _sink_u_segments_read;
-  wire          _sink_u_from_compress_read;
-  wire          _sink_u_from_decompress_read;
-  wire          _sink_u_copied_read;
-  wire          _sink_u_near_commands_write;
-  wire [96:0]   _sink_u_near_commands_din;
-  wire          _sink_u_near_write;
-  wire [511:0]  _sink_u_near_din;
-  wire          _sink_u_far_commands_write;
-  wire [96:0]   _sink_u_far_commands_din;
-  wire          _sink_u_far_write;
-  wire [511:0]  _sink_u_far_din;
-  wire          _sink_u_sunk_write;
-  wire [592:0]  _sink_u_sunk_din;
-  wire          _sink_u_ap_done;
+  wire          _sink_speckv_Design_u_routed_read;
+  wire          _sink_speckv_Design_u_segments_read;
+  wire          _sink_speckv_Design_u_from_compress_read;
+  wire          _sink_speckv_Design_u_from_decompress_read;
+  wire          _sink_speckv_Design_u_copied_read;
+  wire          _sink_speckv_Design_u_near_commands_write;
+  wire [96:0]   _sink_speckv_Design_u_near_commands_din;
+  wire          _sink_speckv_Design_u_near_write;
+  wire [511:0]  _sink_speckv_Design_u_near_din;
+  wire          _sink_speckv_Design_u_far_commands_write;
+  wire [96:0]   _sink_speckv_Design_u_far_commands_din;
+  wire          _sink_speckv_Design_u_far_write;
+  wire [511:0]  _sink_speckv_Design_u_far_din;
+  wire          _sink_speckv_Design_u_sunk_write;
+  wire [592:0]  _sink_speckv_Design_u_sunk_din;
+  wire          _sink_speckv_Design_u_ap_done;
   wire          _route_speckv_Design_u_jobs_read;
   wire          _route_speckv_Design_u_near_read;
   wire          _route_speckv_Design_u_far_read;
@@ -2177,7 +2147,7 @@ module kv_dma(
   wire          _GEN_2 = parse_u_returned | _parse_u_ap_done;
   wire          _GEN_3 = source_u_returned | _source_u_ap_done;
   wire          _GEN_4 = route_speckv_Design_u_returned | _route_speckv_Design_u_ap_done;
-  wire          _GEN_5 = sink_u_returned | _sink_u_ap_done;
+  wire          _GEN_5 = sink_speckv_Design_u_returned | _sink_speckv_Design_u_ap_done;
   wire          _GEN_6 = complete_u_returned | _complete_u_ap_done;
   wire          _GEN_7 = finish_u_returned | _finish_u_ap_done;
   wire          _GEN_8 =
@@ -2214,7 +2184,7 @@ module kv_dma(
       parse_u_returned <= 1'h0;
       source_u_returned <= 1'h0;
       route_speckv_Design_u_returned <= 1'h0;
-      sink_u_returned <= 1'h0;
+      sink_speckv_Design_u_returned <= 1'h0;
       complete_u_returned <= 1'h0;
       finish_u_returned <= 1'h0;
       running <= 1'h0;
@@ -2238,7 +2208,7 @@ module kv_dma(
       parse_u_returned <= _GEN_2 & ~_GEN_8;
       source_u_returned <= _GEN_3 & ~_GEN_8;
       route_speckv_Design_u_returned <= _GEN_4 & ~_GEN_8;
-      sink_u_returned <= _GEN_5 & ~_GEN_8;
+      sink_speckv_Design_u_returned <= _GEN_5 & ~_GEN_8;
       complete_u_returned <= _GEN_6 & ~_GEN_8;
       finish_u_returned <= _GEN_7 & ~_GEN_8;
       running <= _GEN_10 | running & ~_GEN_8;
@@ -2304,7 +2274,7 @@ module kv_dma(
     .write   (frame_in_TVALID & _fifo_frame_in_full_n),
     .full_n  (_fifo_frame_in_full_n),
     .dout    (_fifo_frame_in_dout),
-    .read    (_sink_u_from_compress_read),
+    .read    (_sink_speckv_Design_u_from_compress_read),
     .empty_n (_fifo_frame_in_empty_n)
   );
   hlsc_fifo #(
@@ -2330,7 +2300,7 @@ module kv_dma(
     .write   (page_in_TVALID & _fifo_page_in_full_n),
     .full_n  (_fifo_page_in_full_n),
     .dout    (_fifo_page_in_dout),
-    .read    (_sink_u_from_decompress_read),
+    .read    (_sink_speckv_Design_u_from_decompress_read),
     .empty_n (_fifo_page_in_empty_n)
   );
   hlsc_fifo #(
@@ -2382,7 +2352,7 @@ module kv_dma(
     .write   (_route_speckv_Design_u_copied_write),
     .full_n  (_fifo_copied_full_n),
     .dout    (_fifo_copied_dout),
-    .read    (_sink_u_copied_read),
+    .read    (_sink_speckv_Design_u_copied_read),
     .empty_n (_fifo_copied_empty_n)
   );
   hlsc_fifo #(
@@ -2391,8 +2361,8 @@ module kv_dma(
   ) fifo_near_written (
     .clk     (ap_clk),
     .rst     (_GEN),
-    .din     (_sink_u_near_din),
-    .write   (_sink_u_near_write),
+    .din     (_sink_speckv_Design_u_near_din),
+    .write   (_sink_speckv_Design_u_near_write),
     .full_n  (_fifo_near_written_full_n),
     .dout    (_fifo_near_written_dout),
     .read    (_near_write_u_data_ready & _fifo_near_written_empty_n),
@@ -2404,8 +2374,8 @@ module kv_dma(
   ) fifo_far_written (
     .clk     (ap_clk),
     .rst     (_GEN),
-    .din     (_sink_u_far_din),
-    .write   (_sink_u_far_write),
+    .din     (_sink_speckv_Design_u_far_din),
+    .write   (_sink_speckv_Design_u_far_write),
     .full_n  (_fifo_far_written_full_n),
     .dout    (_fifo_far_written_dout),
     .read    (_far_write_u_data_ready & _fifo_far_written_empty_n),
@@ -2469,8 +2439,8 @@ module kv_dma(
   ) fifo_near_writes (
     .clk     (ap_clk),
     .rst     (_GEN),
-    .din     (_sink_u_near_commands_din),
-    .write   (_sink_u_near_commands_write),
+    .din     (_sink_speckv_Design_u_near_commands_din),
+    .write   (_sink_speckv_Design_u_near_commands_write),
     .full_n  (_fifo_near_writes_full_n),
     .dout    (_fifo_near_writes_dout),
     .read    (_near_write_u_command_ready & _fifo_near_writes_empty_n),
@@ -2482,8 +2452,8 @@ module kv_dma(
   ) fifo_far_writes (
     .clk     (ap_clk),
     .rst     (_GEN),
-    .din     (_sink_u_far_commands_din),
-    .write   (_sink_u_far_commands_write),
+    .din     (_sink_speckv_Design_u_far_commands_din),
+    .write   (_sink_speckv_Design_u_far_commands_write),
     .full_n  (_fifo_far_writes_full_n),
     .dout    (_fifo_far_writes_dout),
     .read    (_far_write_u_command_ready & _fifo_far_writes_empty_n),
@@ -2629,7 +2599,7 @@ module kv_dma(
     .write   (_route_speckv_Design_u_routed_write),
     .full_n  (_fifo_routed_full_n),
     .dout    (_fifo_routed_dout),
-    .read    (_sink_u_routed_read),
+    .read    (_sink_speckv_Design_u_routed_read),
     .empty_n (_fifo_routed_empty_n)
   );
   hlsc_fifo #(
@@ -2638,8 +2608,8 @@ module kv_dma(
   ) fifo_sunk (
     .clk     (ap_clk),
     .rst     (_GEN),
-    .din     (_sink_u_sunk_din),
-    .write   (_sink_u_sunk_write),
+    .din     (_sink_speckv_Design_u_sunk_din),
+    .write   (_sink_speckv_Design_u_sunk_write),
     .full_n  (_fifo_sunk_full_n),
     .dout    (_fifo_sunk_dout),
     .read    (_complete_u_sunk_read),
@@ -2668,7 +2638,7 @@ module kv_dma(
     .write   (_parse_u_to_write_write),
     .full_n  (_fifo_write_segments_full_n),
     .dout    (_fifo_write_segments_dout),
-    .read    (_sink_u_segments_read),
+    .read    (_sink_speckv_Design_u_segments_read),
     .empty_n (_fifo_write_segments_empty_n)
   );
   hlsc_fifo #(
@@ -2799,7 +2769,7 @@ module kv_dma(
     .routed_waits         (fifo_routed_writer_waits),
     .ap_done              (_route_speckv_Design_u_ap_done)
   );
-  kv_dma_sink sink_u (
+  kv_dma_sink_speckv_Design sink_speckv_Design_u (
     .clk                     (ap_clk),
     .rst                     (_GEN),
     .routed_dout             (_fifo_routed_dout),
@@ -2818,32 +2788,32 @@ module kv_dma(
     .far_full_n              (_fifo_far_written_full_n),
     .sunk_full_n             (_fifo_sunk_full_n),
     .ap_start                (_GEN_10),
-    .routed_read             (_sink_u_routed_read),
+    .routed_read             (_sink_speckv_Design_u_routed_read),
     .routed_waits            (fifo_routed_reader_waits),
-    .segments_read           (_sink_u_segments_read),
+    .segments_read           (_sink_speckv_Design_u_segments_read),
     .segments_waits          (fifo_write_segments_reader_waits),
-    .from_compress_read      (_sink_u_from_compress_read),
+    .from_compress_read      (_sink_speckv_Design_u_from_compress_read),
     .from_compress_waits     (fifo_frame_in_reader_waits),
-    .from_decompress_read    (_sink_u_from_decompress_read),
+    .from_decompress_read    (_sink_speckv_Design_u_from_decompress_read),
     .from_decompress_waits   (fifo_page_in_reader_waits),
-    .copied_read             (_sink_u_copied_read),
+    .copied_read             (_sink_speckv_Design_u_copied_read),
     .copied_waits            (fifo_copied_reader_waits),
-    .near_commands_write     (_sink_u_near_commands_write),
-    .near_commands_din       (_sink_u_near_commands_din),
+    .near_commands_write     (_sink_speckv_Design_u_near_commands_write),
+    .near_commands_din       (_sink_speckv_Design_u_near_commands_din),
     .near_commands_waits     (fifo_near_writes_writer_waits),
-    .near_write              (_sink_u_near_write),
-    .near_din                (_sink_u_near_din),
+    .near_write              (_sink_speckv_Design_u_near_write),
+    .near_din                (_sink_speckv_Design_u_near_din),
     .near_waits              (fifo_near_written_writer_waits),
-    .far_commands_write      (_sink_u_far_commands_write),
-    .far_commands_din        (_sink_u_far_commands_din),
+    .far_commands_write      (_sink_speckv_Design_u_far_commands_write),
+    .far_commands_din        (_sink_speckv_Design_u_far_commands_din),
     .far_commands_waits      (fifo_far_writes_writer_waits),
-    .far_write               (_sink_u_far_write),
-    .far_din                 (_sink_u_far_din),
+    .far_write               (_sink_speckv_Design_u_far_write),
+    .far_din                 (_sink_speckv_Design_u_far_din),
     .far_waits               (fifo_far_written_writer_waits),
-    .sunk_write              (_sink_u_sunk_write),
-    .sunk_din                (_sink_u_sunk_din),
+    .sunk_write              (_sink_speckv_Design_u_sunk_write),
+    .sunk_din                (_sink_speckv_Design_u_sunk_din),
     .sunk_waits              (fifo_sunk_writer_waits),
-    .ap_done                 (_sink_u_ap_done)
+    .ap_done                 (_sink_speckv_Design_u_ap_done)
   );
   kv_dma_complete complete_u (
     .clk                      (ap_clk),
