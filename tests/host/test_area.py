@@ -157,10 +157,10 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert cli.main(["area", "tiny", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["design"] == "tiny" and answer["evidence"] == "yosys"
-    assert list(answer["kernels"]) == ["kv_dma", "kv_compress", "kv_decompress"]
+    assert list(answer["kernels"]) == ["kv_dma", "kv_compress", "kv_decompress", "kv_prefetch"]
     kernel = answer["kernels"]["kv_compress"]
     assert kernel["total"]["lut"] == 2000 and kernel["parts"]["fit"] == {"instances": 1, **kernel["parts"]["fit"]}
-    assert answer["total"]["lut"] == 6000
+    assert answer["total"]["lut"] == 8000
 
     assert cli.main(["area", "tiny", "--kernel", "kv_compress"]) == 0
     text = capsys.readouterr().out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 from speckv import rtl
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.device.interface import recorded_ports
 from speckv.errors import ToolError
@@ -111,12 +112,19 @@ def test_shipped_templates(tmp_path: Path) -> None:
         assert TINY.hash_hex in text.split("\n", 1)[0] and "{{" not in text and "{%" not in text
 
 
+def test_a_design_without_a_prefetch_table_has_no_kernel_for_it(tmp_path: Path) -> None:
+    render(dataclasses.replace(TINY, prefetch=None), tmp_path)
+    assert not (tmp_path / "kv_prefetch.cpp").exists()
+    assert all("refetch" not in (tmp_path / name).read_text() for name in ("design.hpp", "link.cfg"))
+
+
 def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path) -> None:
     """Every end in link.cfg is a port of the RTL, and every stream port of the RTL has its place in it."""
+    wiring = of_design(TINY)
     render(TINY, tmp_path, banks={"far": "HBM[0:7]", "near": "HOST[0]"})
     lines = (tmp_path / "link.cfg").read_text().splitlines()
     options = [line.split("=", 1) for line in lines if line and line[0] not in "#["]
-    assert [value for key, value in options if key == "nk"] == [f"{name}:1:{name}_1" for name in SYSTEM.kernels]
+    assert [value for key, value in options if key == "nk"] == [f"{name}:1:{name}_1" for name in wiring.kernels]
     assert [value for key, value in options if key == "sp"] == [
         "kv_dma_1.m_axi_near:HOST[0]",
         "kv_dma_1.m_axi_far:HBM[0:7]",
@@ -125,18 +133,18 @@ def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path
     ends = {end for key, value in options if key == "sc" for end in value.split(":")}
     streams = {
         f"{kernel}_1.{port.name.removesuffix('_TDATA')}"
-        for kernel in SYSTEM.kernels
+        for kernel in wiring.kernels
         for port in recorded_ports(rtl.rtl_dir(TINY), kernel) or ()
         if port.name.endswith("_TDATA")
     }
     assert ends == streams
     bundles = {
         f"{kernel}.{port.name.removeprefix('m_axi_').removesuffix('_ARADDR')}"
-        for kernel in SYSTEM.kernels
+        for kernel in wiring.kernels
         for port in recorded_ports(rtl.rtl_dir(TINY), kernel) or ()
         if port.name.endswith("_ARADDR") and port.name.startswith("m_axi_")
     }
-    assert bundles == {port.port for port in SYSTEM.memory_ports}
+    assert bundles == {port.port for port in wiring.memory_ports}
 
 
 def test_each_dma_channel_has_a_port_to_control_memory(tmp_path: Path) -> None:

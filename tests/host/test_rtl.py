@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from speckv import rtl, toolchain
-from speckv.connectivity import SYSTEM
+from speckv.connectivity import KERNELS
 from speckv.design import Design
 from speckv.device import sources
 from speckv.errors import StaleRtlError, ToolError
@@ -27,7 +27,7 @@ class Compiler:
 
     def __call__(self, design: Design, rendered: dict[str, str]) -> dict[str, str]:
         self.calls += 1
-        kernels = {f"{kernel}.sv": f"module {kernel}; endmodule{self.suffix}\n" for kernel in SYSTEM.kernels}
+        kernels = {f"{kernel}.sv": f"module {kernel}; endmodule{self.suffix}\n" for kernel in KERNELS}
         return {**kernels, "hlsc_fifo.sv": "module hlsc_fifo; endmodule\n", rtl.REPORT: "{}\n"}
 
 
@@ -64,13 +64,13 @@ def test_generated_rtl_is_current(checkout: Path, compiler: Compiler) -> None:
     folder = rtl.generate(DESIGN)
     assert folder == checkout / "hls" / "rtl" / "tiny"
     names = {path.name for path in folder.iterdir()}
-    assert names == {*(f"{kernel}.sv" for kernel in SYSTEM.kernels), "hlsc_fifo.sv", "report.json", "manifest.json"}
+    assert names == {*(f"{kernel}.sv" for kernel in KERNELS), "hlsc_fifo.sv", "report.json", "manifest.json"}
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
     assert rtl.current(DESIGN) == folder
     assert compiler.calls == 1
     done = rtl.check(DESIGN)
     assert compiler.calls == 2
-    assert done[-1] == "text of the regenerated RTL" and done[1] == "5 outputs"
+    assert done[-1] == "text of the regenerated RTL" and done[1] == "6 outputs"
 
 
 def test_rtl_that_is_not_committed_is_made_once(
@@ -94,7 +94,7 @@ def test_the_manifest_names_inputs_tools_and_outputs(checkout: Path, compiler: C
     manifest = json.loads((rtl.generate(DESIGN) / "manifest.json").read_text())
     assert manifest["design"] == "tiny" and manifest["design_hash"] == DESIGN.hash_hex
     assert manifest["tools"] == {"circt": "1", "llvmlite": "2", "ziglang": "3"}
-    assert manifest["options"] == {"kernels": list(SYSTEM.kernels), "clock_ns": round(1000 / DESIGN.clock_mhz, 6)}
+    assert manifest["options"] == {"kernels": list(KERNELS), "clock_ns": round(1000 / DESIGN.clock_mhz, 6)}
     inputs = manifest["inputs"]
     for name in ("rendered/kv_compress.cpp", "rendered/design.hpp", "include/speckv/types.hpp",
                  "hlsc/include/ap_int.h", "hlsc/rtl/hlsc_fifo.sv", "hlsc/compiler.py"):  # fmt: skip
@@ -342,7 +342,7 @@ def test_register_maps_are_made_with_the_rtl_and_replaced_with_it(
 def test_hlsc_refusals_name_kernel_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("circt", reason="circt is missing: pip install 'speckv[synth]'")
     source = '#include "hls_stream.h"\nvoid NAME(hls::stream<int> &in, int *p) {\n  *p = in.read();\n}\n'
-    texts = {f"{kernel}.cpp": source.replace("NAME", kernel) for kernel in SYSTEM.kernels}
+    texts = {f"{kernel}.cpp": source.replace("NAME", kernel) for kernel in KERNELS}
     monkeypatch.setattr(sources, "rendered", lambda design: texts)
     with pytest.raises(ToolError, match=r"hlsc refuses kv_dma of design tiny: .*kv_dma\.cpp:[23]"):
         rtl.generate(DESIGN, Path("/nowhere"))

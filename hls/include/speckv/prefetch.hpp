@@ -99,14 +99,24 @@ decode:  // II = 1: an order per cycle
 template <class D>
 void merge_touches(hls::stream<Order<D>>& orders, hls::stream<Order<D>>& merged) {
   Order<D> held = order_of<D>(kNop);
-  bool counts = false;  // the first order is made up
+  ap_uint<kRowsBehind * table_row_t<D>::width> rows = 0;  // of the orders before, the last one's in the low bits
+  ap_uint<kRowsBehind> known = 1;                          // which of them there were: the first order is made up
 merge:  // II = 1: an order per cycle
   while (!held.last) {
 #pragma HLS pipeline II=1
     Order<D> next = orders.read();
     next.same_key = held.key == next.key;
-    next.same_row = held.row == next.row && counts;
-    next.same_row_copy = next.same_row;
+    next.same_row = 0;
+    rows = (rows << table_row_t<D>::width) | held.row;
+  same_rows:
+    for (int i = 0; i < kRowsBehind; ++i) {
+#pragma HLS unroll
+      constexpr int kBits = table_row_t<D>::width;
+      const table_row_t<D> before = rows.range(kBits * (i + 1) - 1, kBits * i);
+      next.same_row[i] = flag_t(known[i]) & flag_t(before == next.row);
+    }
+    next.same_row_copy = next.same_row[0];
+    known = (known << 1) | 1;
     if (held.op == kTouch && next.op == kTouch && next.same_key && held.page == next.page) {
       const auto sum = held.weight + next.weight;
       next.weight = sum >> D::score_bits != 0 ? ap_uint<D::score_bits + 1>((1u << D::score_bits) - 1)
@@ -115,7 +125,6 @@ merge:  // II = 1: an order per cycle
     }
     merged.write(held);
     held = next;
-    counts = true;
   }
   merged.write(held);
 }
@@ -135,43 +144,69 @@ struct Ranked {
   flag_t unreadable;
 };
 
-// The table. Each iteration does one order and prepares the row of the next one: see prefetch_row.hpp.
+// The table. Each iteration does one order and prepares the row of the next one: see prefetch_row.hpp. A row comes from
+//   * the order just done, if it is for the same row,
+//   * the order before that one, in `written[0]`,
+//   * else from further rows in `written`, or from the table: that takes two iterations.
+// A row reaches the table kRowsBehind - 1 iterations after an order whose row is read then: so the pragma is true,
+// and tests with every distance between two orders of a row hold it to that.
 template <class D>
 void rank(hls::stream<Order<D>>& orders, hls::stream<Ranked<D>>& ranked, bytes_t& displaced, bytes_t& lost,
           bytes_t& corrupted) {
   static stored_row_t<D> table[D::rows];
+#pragma HLS dependence variable=table inter dependent=false
   bytes_t other_keys = 0, lost_pages = 0, corrupted_rows = 0;
-  Order<D> order = orders.read();  // the first one is a NOP that merge_touches begins with
-  PreparedRow<D> row = prepared(unpacked<D>(0), order);
-  bool more = !order.last, counts = false;
+  Order<D> order = order_of<D>(kNop), next = order_of<D>(kNop);  // the first ones are made up
+  PreparedRow<D> row = compared(unpacked<D>(0), order), waiting = row;
+  Row<D> written0 = row.row, written1 = row.row, written2 = row.row;
+  ap_uint<2> made_up = 2;
+  flag_t holds_next = 0;
+  bool more = true, unreadable = false;
 rank_orders:  // II = 1: an order per cycle
   while (more) {
 #pragma HLS pipeline II=1
-    const Order<D> next = orders.read();
+    Order<D> far = order_of<D>(kNop);
+    if (!next.last) far = orders.read();
     more = !next.last;
-    const PreparedRow<D> other = prepared(unpacked<D>(table[next.row]), next);
+    unreadable = next.unreadable;
+    const Row<D> stored = unpacked<D>(table[far.row]);
+    const Row<D> newest = chosen(flag_t(far.same_row.range(3, 2) != 0), chosen(flag_t(far.same_row[2]), written0, written1),
+                                 chosen(flag_t(far.same_row[4]), written2, stored));
 
-    Ranked<D> r;
-    r.op = order.op;
-    r.hit = row.hit;
-    r.pages = row.row.pages;
-    r.scores = row.row.scores;
-    r.page = order.page;
-    r.weight = order.weight;
-    r.limit = order.limit;
-    r.cookie = order.cookie;
-    r.last = 0;
-    r.unreadable = 0;
-    ranked.write(r);
+    if (made_up == 0) {
+      Ranked<D> r;
+      r.op = order.op;
+      r.hit = row.hit;
+      r.pages = row.row.pages;
+      r.scores = row.row.scores;
+      r.page = order.page;
+      r.weight = order.weight;
+      r.limit = order.limit;
+      r.cookie = order.cookie;
+      r.last = 0;
+      r.unreadable = 0;
+      ranked.write(r);
+    }
     if (displaces(row)) other_keys += 1;
     if (loses(row)) lost_pages += 1;
     if (row.row.corrupted & meets(order.op)) corrupted_rows += 1;
 
-    const Update<D> update = updated(row, order, next, other);
-    if (counts) table[order.row] = packed<D>(update.stored);
+    const flag_t next_touch = next.op == kTouch;
+    PreparedRow<D> recent = compared(written0, next);
+    recent.is_new = next_touch & flag_t(!(holds_next & recent.hit));
+    waiting.is_new = next_touch & flag_t(waiting.matches == 0);
+    const PreparedRow<D> other = chosen(flag_t(next.same_row[1]), recent, waiting);
+    const Update<D> update = updated(row, order, next, other, far);
+    if (made_up == 0) table[order.row] = packed<D>(update.stored);
     row = update.next;
+    waiting = compared(newest, far);
+    holds_next = update.holds_far;
+    written2 = written1;
+    written1 = written0;
+    written0 = update.stored;
     order = next;
-    counts = true;
+    next = far;
+    if (made_up != 0) made_up -= 1;
   }
   Ranked<D> end;
   end.op = kNop;
@@ -183,7 +218,7 @@ rank_orders:  // II = 1: an order per cycle
   end.limit = 0;
   end.cookie = 0;
   end.last = 1;
-  end.unreadable = order.unreadable;
+  end.unreadable = unreadable;
   ranked.write(end);
   displaced = other_keys;
   lost = lost_pages;

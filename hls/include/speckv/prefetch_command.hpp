@@ -58,6 +58,9 @@ template <class D>
 using score_t = ap_uint<D::score_bits>;
 using ways_t = ap_uint<bits_for(kMaxWays)>;
 
+// So many rows may have been written that a row read from the table does not show yet: see `rank`.
+constexpr int kRowsBehind = 5;
+
 // One command, checked. The order that is `last` ends the run and does nothing.
 template <class D>
 struct Order {
@@ -68,8 +71,9 @@ struct Order {
   ap_uint<D::score_bits + 1> weight;  // of a touch at most the greatest score, of a prediction one more
   ways_t limit;                       // 0 is not possible
   offset_t cookie;
-  flag_t same_row, same_key;  // as the order before
-  flag_t same_row_copy;       // the same, for half of the many multiplexers that it drives
+  flag_t same_key;               // as the order before
+  ap_uint<kRowsBehind> same_row;  // bit i: as that of the order i + 1 before
+  flag_t same_row_copy;          // bit 0 of it again, for half of the many multiplexers that it drives
   flag_t last;
   flag_t unreadable;  // of the last one: control memory failed
 };

@@ -49,6 +49,18 @@ struct Row {
   flag_t corrupted;
 };
 
+// Field by field, so that hardware has multiplexers and no choice between two variables.
+template <class D>
+Row<D> chosen(const flag_t& first, const Row<D>& a, const Row<D>& b) {
+  Row<D> row;
+  row.pages = first ? a.pages : b.pages;
+  row.scores = first ? a.scores : b.scores;
+  row.key = first ? a.key : b.key;
+  row.valid = first ? a.valid : b.valid;
+  row.corrupted = first ? a.corrupted : b.corrupted;
+  return row;
+}
+
 template <class D>
 stored_row_t<D> packed(const Row<D>& row) {
   const ap_uint<kRowBits<D>> content = (row.valid, row.key, row.scores, row.pages);
@@ -93,7 +105,8 @@ flag_t loses(const PreparedRow<D>& p) {
 template <class D>
 score_t<D> saturated_sum(const score_t<D>& score, const score_t<D>& weight) {
   const ap_uint<D::score_bits + 1> sum = score + weight;
-  return sum[D::score_bits] ? score_t<D>(~score_t<D>(0)) : score_t<D>(sum);
+  const ap_int<1> overflow = sum[D::score_bits];
+  return score_t<D>(sum) | score_t<D>(overflow);
 }
 
 template <class D>
@@ -116,9 +129,9 @@ flag_t empties(const Order<D>& order, const PreparedRow<D>& p) {
          (p.row.corrupted & meets(order.op));
 }
 
-// A row that comes from the table.
+// What is found by the time that a row is there, except for `is_new`.
 template <class D>
-PreparedRow<D> prepared(const Row<D>& row, const Order<D>& order) {
+PreparedRow<D> compared(const Row<D>& row, const Order<D>& order) {
   PreparedRow<D> p;
   p.row = row;
   const flag_t touch = order.op == kTouch;
@@ -128,13 +141,23 @@ PreparedRow<D> prepared(const Row<D>& row, const Order<D>& order) {
 prepare_slots:
   for (int i = 0; i < D::ways; ++i) {
 #pragma HLS unroll
-    const score_t<D> score = score_of<D>(row.scores, i);
-    p.matches[i] = flag_t(page_of<D>(row.pages, i) == order.page) & flag_t(score != 0) & p.hit & touch;
-    const flag_t keeps = i < D::ways - 1 ? flag_t(1) : flag_t(p.matches[i]);
-    const score_t<D> weight = score_t<D>(order.weight);
-    set_score<D>(p.gained, i, keeps ? saturated_sum<D>(score, weight) : weight);
+    const score_t<D> score = score_of<D>(row.scores, i), weight = score_t<D>(order.weight);
+    const flag_t equal = flag_t(page_of<D>(row.pages, i) == order.page) & flag_t(score != 0);
+    p.matches[i] = equal & p.hit & touch;
+    set_score<D>(p.gained, i, i < D::ways - 1 || equal ? saturated_sum<D>(score, weight) : weight);
   }
-  p.is_new = touch & flag_t(p.matches == 0);
+  p.is_new = 0;
+  return p;
+}
+
+template <class D>
+PreparedRow<D> chosen(const flag_t& first, const PreparedRow<D>& a, const PreparedRow<D>& b) {
+  PreparedRow<D> p;
+  p.row = chosen(first, a.row, b.row);
+  p.matches = first ? a.matches : b.matches;
+  p.gained = first ? a.gained : b.gained;
+  p.hit = first ? a.hit : b.hit;
+  p.is_new = first ? a.is_new : b.is_new;
   return p;
 }
 
@@ -142,6 +165,7 @@ template <class D>
 struct Update {
   Row<D> stored;        // the order's row after it
   PreparedRow<D> next;  // the next order's row
+  flag_t holds_far;     // `stored` holds the page of the order behind the next one
 };
 
 // Does `order`, and prepares the row of `next`: the same one, or `other`. Orders behind each other touch one
@@ -149,27 +173,27 @@ struct Update {
 // Written so that what is known late is used late; the comments of the steps count levels of logic.
 template <class D>
 Update<D> updated(const PreparedRow<D>& p, const Order<D>& order, const Order<D>& next,
-                  const PreparedRow<D>& other) {
+                  const PreparedRow<D>& other, const Order<D>& far) {
   constexpr int kScore = D::score_bits;
   const flag_t touch = order.op == kTouch, decay = flag_t(order.op == kDecay) & p.hit;
   const score_t<D> weight = score_t<D>(order.weight), next_weight = score_t<D>(next.weight);
-  const flag_t same = next.same_row, same_rest = next.same_row_copy, emptied = empties(order, p), renews = p.is_new & flag_t(!p.hit);
+  const flag_t same = next.same_row[0], same_rest = next.same_row_copy, emptied = empties(order, p), renews = p.is_new & flag_t(!p.hit);
   row_flags_t<D> taken = p.matches;  // the slot that the touched page leaves or takes
   taken[D::ways - 1] = flag_t(p.matches[D::ways - 1]) | p.is_new;
 
   // The touched page's score: a multiplexer, as a tree.
-  row_scores_t<D> chosen = 0;
+  row_scores_t<D> scores = 0;
 choose_score:
   for (int i = 0; i < D::ways; ++i) {
 #pragma HLS unroll
-    set_score<D>(chosen, i, taken[i] ? score_of<D>(p.gained, i) : score_t<D>(0));
+    set_score<D>(scores, i, taken[i] ? score_of<D>(p.gained, i) : score_t<D>(0));
   }
 join_scores:
   for (int half = kMaxWays / 2; half > 0; half /= 2) {
 #pragma HLS unroll
-    chosen |= chosen >> (half * kScore);
+    scores |= scores >> (half * kScore);
   }
-  const score_t<D> score = score_t<D>(chosen);
+  const score_t<D> score = score_t<D>(scores);
 
   // The slots that it passes move down.
   row_flags_t<D> down = 0;
@@ -209,13 +233,17 @@ slots_passed:
   q.hit = same ? hit : other.hit;
 
   row_flags_t<D> found = 0;  // slots with the next page, where they are now
+  row_flags_t<D> far_found = 0;
 find_next:
   for (int i = 0; i < D::ways; ++i) {
 #pragma HLS unroll
     const flag_t lost = i == D::ways - 1 ? p.is_new : flag_t(0);
-    found[i] = flag_t(page_of<D>(p.row.pages, i) == next.page) & remains<D>(score_of<D>(p.row.scores, i), decay) &
-               flag_t(!lost);
+    const table_page_t<D> page = page_of<D>(p.row.pages, i);
+    const flag_t stays = remains<D>(score_of<D>(p.row.scores, i), decay) & flag_t(!lost);
+    found[i] = flag_t(page == next.page) & stays;
+    far_found[i] = flag_t(page == far.page) & stays;
   }
+  u.holds_far = (flag_t(far_found != 0) & flag_t(!emptied)) | (touch & flag_t(order.page == far.page));
   const flag_t may_find = hit & flag_t(!emptied), same_touch = same & next_touch, finds = may_find & same_touch;
 
 update_slots:
@@ -241,9 +269,13 @@ update_slots:
     const bool last = i == D::ways - 1;
     const score_t<D> sum = saturated_sum<D>(old, next_weight), lower_sum = saturated_sum<D>(lower, next_weight);
     const score_t<D> above_sum = saturated_sum<D>(score_of<D>(p.row.scores, source), next_weight);
-    const score_t<D> rest_gained = same_rest ? last && !found[i] ? next_weight : sum : score_of<D>(other.gained, i);
-    const score_t<D> own_gained = flag_t(same & decay) ? last && !found[i] ? next_weight : lower_sum : rest_gained;
-    set_score<D>(q.gained, i, comes_next ? last && !found[source] ? next_weight : above_sum : own_gained);
+    score_t<D> own_gained = decay ? lower_sum : sum, above_gained = above_sum;
+    if (last) {  // may belong to a new page
+      own_gained = found[i] ? own_gained : next_weight;
+      above_gained = found[source] ? above_gained : next_weight;
+    }
+    const score_t<D> gained = comes_down ? above_gained : own_gained;
+    set_score<D>(q.gained, i, same_rest ? gained : score_of<D>(other.gained, i));
     const flag_t found_here = (comes_down & flag_t(found[source])) | (flag_t(!comes_down) & flag_t(found[i]));
     q.matches[i] = (found_here & flag_t(!takes) & finds) | (flag_t(!same) & flag_t(other.matches[i]));
   }

@@ -16,7 +16,7 @@ import numpy as np
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.connectivity import KERNELS
+from speckv.connectivity import KERNELS as ALL_KERNELS
 from speckv.device import interface, native, registers, simulation, standstill, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.native import NUMBER, POINTER
@@ -265,7 +265,7 @@ def _build(
             root,
             root / design.name / "cosim",
             name,
-            verilate.texts(path for path in files if path.stem == name or path.stem not in KERNELS),
+            verilate.texts(path for path in files if path.stem == name or path.stem not in ALL_KERNELS),
             verilate.KernelHarness(name, interface.recorded_ports(known, name)),
             kernels=(name,),
             trace=trace,

@@ -41,24 +41,33 @@ class PredictStatus(enum.IntEnum):
 
 
 COMMAND_DTYPE = np.dtype(
-    {
-        "names": ["op", "limit", "weight", "key", "page", "cookie"],
-        "formats": ["u1", "<u2", "<u4", "<u8", "<u4", "<u8"],
-        "offsets": [0, 2, 4, 8, 16, 24],
-        "itemsize": COMMAND_BYTES,
-    }
+    [
+        ("op", "u1"),
+        ("reserved", "u1"),
+        ("limit", "<u2"),
+        ("weight", "<u4"),
+        ("key", "<u8"),
+        ("page", "<u4"),
+        ("reserved_too", "<u4"),
+        ("cookie", "<u8"),
+    ]
 )
 """One command of a batch."""
 
 RESULT_DTYPE = np.dtype(
-    {
-        "names": ["cookie", "status", "count", "filtered", "score", "pages"],
-        "formats": ["<u8", "u1", "u1", "u1", "<u4", ("u1", (MAX_PAGES, _PAGE_BYTES))],
-        "offsets": [0, 8, 9, 10, 12, 16],
-        "itemsize": BEAT_BYTES,
-    }
+    [
+        ("cookie", "<u8"),
+        ("status", "u1"),
+        ("count", "u1"),
+        ("filtered", "u1"),
+        ("reserved", "u1"),
+        ("score", "<u4"),
+        ("pages", "u1", (MAX_PAGES, _PAGE_BYTES)),
+    ]
 )
 """One result; `pages_of` makes integers of its pages."""
+
+assert (COMMAND_DTYPE.itemsize, RESULT_DTYPE.itemsize) == (COMMAND_BYTES, BEAT_BYTES)
 
 
 class Counters(NamedTuple):

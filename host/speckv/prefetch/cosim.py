@@ -105,7 +105,10 @@ class CosimTable(PrefetchEngine):
         self.run(clear_all())  # a reset leaves memories as they are
 
     def inject_fault(self, response: int, first: int = 0, last: int | None = None) -> None:
-        """Makes the memory answer accesses to bytes first … last (default: all) with a response, 2 or 3; 0 ends it."""
+        """Makes the memory answer accesses to its bytes first … last (default: all) with a response, 2 or 3; 0 ends it.
+
+        A batch is at its beginning.
+        """
         end = checks.MAX_COUNT if last is None else last
         self._library.axi_memory_fault(self._memory, first, end, response)
 
@@ -142,7 +145,8 @@ class CosimTable(PrefetchEngine):
         if state == RunState.DONE:
             return cycles
         if state == RunState.FAULT:
-            raise DeviceError(f"{KERNEL} failed in simulation after {cycles} cycles: {self._model.message()}; it was reset")
+            why = self._model.message()
+            raise DeviceError(f"{KERNEL} failed in simulation after {cycles} cycles: {why}; it was reset")
         at = system.instance(KERNEL)
         why = simulation.reason(self._model, at, self._network)
         raise DeviceTimeout(
@@ -153,12 +157,16 @@ class CosimTable(PrefetchEngine):
     def _read_word(self, address: int) -> int:
         word = _WORD()
         if not self._library.system_read(self._handle, address, ctypes.byref(word)):
-            raise DeviceError(f"{KERNEL} does not answer the read of register 0x{address:02x}; {self._model.message()}")
+            raise self._no_answer("read", address)
         return word.value
 
     def _write_word(self, address: int, word: int) -> None:
         if not self._library.system_write(self._handle, address, word):
-            raise DeviceError(f"{KERNEL} does not answer the write of register 0x{address:02x}; {self._model.message()}")
+            raise self._no_answer("write", address)
+
+    def _no_answer(self, access: str, address: int) -> DeviceError:
+        why = self._model.message()
+        return DeviceError(f"{KERNEL} does not answer the {access} of register 0x{address:02x}; {why}")
 
     def _release(self) -> None:
         self._model.close()

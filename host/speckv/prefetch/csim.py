@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,8 +58,9 @@ class CsimTable(PrefetchEngine):
 
 
 def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:
-    """A run by what the kernel says: `done`, `failed`, then the counters. Raises DeviceError if it says another number of
-    results than there are PREDICTs, or that control memory failed.
+    """A run by what the kernel says: `done`, `failed`, then the counters.
+
+    Raises DeviceError if it says another number of results than there are PREDICTs, or that control memory failed.
     """
     done, failed = counts[:2]
     if failed:

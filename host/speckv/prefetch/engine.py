@@ -45,8 +45,10 @@ class PrefetchEngine(ABC):
         self._open = True
 
     def run(self, batch: NDArray[np.void]) -> TableRun:
-        """Does a batch, COMMAND_DTYPE [commands]. Raises PrefetchError for another array or a longer one than MAX_COMMANDS,
-        DeviceError and DeviceTimeout if a simulation fails.
+        """Does a batch, COMMAND_DTYPE [commands].
+
+        Raises PrefetchError for another array or a longer one than MAX_COMMANDS, DeviceError and DeviceTimeout if a
+        simulation fails.
         """
         if not self._open:
             raise PrefetchError("the prefetch table is closed: open another one")
@@ -101,7 +103,10 @@ def clear_all() -> NDArray[np.void]:
 
 
 def open_table(design: Design, backend: str = "software", **options: Any) -> PrefetchEngine:
-    """Opens the prefetch table of a design: 'software' (the golden model), 'csim' (the kernel's C++) or 'cosim' (its RTL).
+    """Opens the prefetch table of a design.
+
+    `backend` is 'software' (the golden model), 'csim' (the kernel's C++) or 'cosim' (its RTL); `options` are the
+    keyword arguments of its class.
 
     Raises PrefetchError for an unknown backend or option, or a design without a table, and what the backend raises:
     ToolError for a missing tool, StaleRtlError for RTL that does not fit its sources.

@@ -27,7 +27,7 @@ def test_an_odd_batch_is_filled_with_nothing() -> None:
 
 def test_fields_of_a_result() -> None:
     result = np.zeros(1, RESULT_DTYPE)
-    result[0] = (0x0102030405060708, 1, 2, 3, 0x11121314, pages_field([0x212223, 0x313233]))
+    result[0] = (0x0102030405060708, 1, 2, 3, 0, 0x11121314, pages_field([0x212223, 0x313233]))
     assert result.tobytes().hex(" ", 8) == (
         "0807060504030201 0102030014131211 2322213332310000" + " 0000000000000000" * 5
     )
