@@ -83,6 +83,20 @@ BENCHES = {
             ("axi_memory.sv", "axi_memory.cpp"),
         ),
         Bench(
+            "kv_prefetch",
+            "kv_prefetch_tb",
+            (
+                "lib/axi_checker.sv",
+                "lib/axil_checker.sv",
+                "lib/axi_stall.sv",
+                "lib/axis_gate.sv",
+                "lib/checked_memory.sv",
+                "kv_prefetch/kv_prefetch_tb.sv",
+            ),
+            ("kv_prefetch",),
+            ("axi_memory.sv", "axi_memory.cpp"),
+        ),
+        Bench(
             "axi_checker",
             "axi_checker_tb",
             ("lib/axi_checker.sv", "lib/axil_checker.sv", "axi_checker/axi_checker_tb.sv"),

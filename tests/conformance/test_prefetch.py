@@ -105,11 +105,11 @@ def test_state_is_kept_between_runs(engine: PrefetchEngine, twin: SoftwareTable)
 
 
 def test_a_row_after_the_other_takes_a_cycle_each(engine: PrefetchEngine) -> None:
-    """Commands a cycle that the RTL sustains: on one row, on rows that never come again."""
+    """Commands a cycle that the RTL sustains: on one row, on rows in turn, on rows that never come again."""
     if engine.backend != "cosim":
         pytest.skip("no clock")
     count = 20_000
-    for keys in ([5], range(count)):
+    for keys in ([5], range(2), range(3), range(4), range(5), range(6), range(count)):
         batch = batch_of(
             Command(Op.PREDICT if i % 4 == 3 else Op.TOUCH, keys[i % len(keys)], i % 17, weight=1, limit=8)
             for i in range(count)

@@ -55,6 +55,7 @@ def measure(design: Design, *, commands: int = COMMANDS, progress: Callable[[str
         "15 touches and a prediction, key by key": lambda i: (predict if i % 16 == 15 else touch, i // 16),
         "touches of ever new keys": lambda i: (touch, i),
         "touches of two keys in turn": lambda i: (touch, i % 2),
+        "touches of four keys in turn": lambda i: (touch, i % 4),
     }
     with open_table(design, "cosim", progress=progress) as table:
         empty = _cycles(table, [])

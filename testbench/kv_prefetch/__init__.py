@@ -1,0 +1,1 @@
+"""Bench of `kv_prefetch`."""
