@@ -52,7 +52,7 @@ def add_commands(commands: Any) -> None:
     add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
     add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
     add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
-    add("--design", default="tiny", metavar="DESIGN", help="whose clock counts the cycles (tiny)")
+    add("--design", default="tiny", metavar="DESIGN", help="whose clock and prefetch table count (tiny)")
     add("--plot", type=Path, metavar="FILE.svg", help="write a plot of recall against bytes fetched (with --kv)")
     add("--plot-blocks", type=Path, metavar="FILE.svg", help="write a plot of hit rate against capacity (with --trace)")
 
@@ -180,7 +180,7 @@ def prefetch(arguments: argparse.Namespace) -> int:
             _check_folder(path)
     if not 0 < arguments.layer_ns < float("inf"):
         raise PrefetchError(f"--layer-ns is {arguments.layer_ns:g}, expected a positive number of nanoseconds")
-    chosen, clock_mhz = link(arguments.link), Design.load(arguments.design).clock_mhz
+    chosen, design = link(arguments.link), Design.load(arguments.design)
     dumps = []
     if arguments.kv:
         dumps = attention.in_folder(arguments.kv) if arguments.kv.is_dir() else [attention.load(arguments.kv)]
@@ -188,7 +188,7 @@ def prefetch(arguments: argparse.Namespace) -> int:
     result = bench.Result(layer_ns=arguments.layer_ns)
     with Progress(bench.steps(dumps, requests)) as progress:
         if dumps:
-            bench.measure_pages(result, dumps, chosen, clock_mhz, on_step=progress.step)
+            bench.measure_pages(result, dumps, chosen, design, on_step=progress.step)
         if requests:
             bench.measure_blocks(result, requests, on_step=progress.step)
     if arguments.plot:

@@ -23,7 +23,7 @@ TOKENS, HEADS, KV_HEADS, DIM = 100, 4, 2, 32
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[SimpleNamespace]:
-    names = ("smollm2", "quality", "quality_perplexity", "quality_needle")
+    names = ("smollm2", "quality", "quality_perplexity", "quality_needle", "dump_attention")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(SCRIPTS)
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in names})
@@ -218,3 +218,31 @@ def test_perplexity_on_the_real_model(scripts: SimpleNamespace) -> None:
     assert (exact["codec"], lossy["codec"]) == ("raw", "quant8") and 1.8 < lossy["ratio"] < 2
     (one,), (other,) = exact["texts"].values(), lossy["texts"].values()
     assert one["factor"] == 1 and other["factor"] == pytest.approx(1, abs=0.02) and 5 < one["perplexity"] < 100
+
+
+def test_a_right_guess_attends_to_what_its_token_will(scripts: SimpleNamespace) -> None:
+    """A guess behind token t that is token t + 1 attends as that does, at its place; a wrong one does not."""
+    q, k, v = qkv()
+    expected = scripts.smollm2.attend(q, k, v)[1:]
+    found = scripts.dump_attention.attend_guesses(q[1:], k[:-1], v[:-1], k[1:], v[1:])
+    assert np.allclose(found, expected, atol=1e-5)
+    assert not np.allclose(scripts.dump_attention.attend_guesses(q[1:], k[:-1], v[:-1], k[:-1], v[1:]), expected)
+
+
+def test_a_stream_of_guesses_stands_one_position_later(scripts: SimpleNamespace) -> None:
+    """Rotation is by position: the stream that begins at 1 has the queries and keys of the other one's later tokens."""
+    shape = scripts.smollm2.Shape(1, 64, 2, 2, 1e-5, 10000.0)
+    rng = np.random.default_rng(3)
+    weights = {
+        "token_embd.weight": rng.standard_normal((7, 64)),
+        "blk.0.attn_norm.weight": np.ones(64),
+        **{f"blk.0.attn_{name}.weight": rng.standard_normal((64, 64)) for name in "qkv"},
+    }
+    model = SimpleNamespace(
+        shape=shape, dtype=np.float64, weight=weights.__getitem__, rotary_weight=lambda name, heads: weights[name]
+    )
+    ids = [3, 1, 4, 1, 5]
+    true = scripts.dump_attention.Stream(model, ids, 0).project(0)
+    guessed = scripts.dump_attention.Stream(model, ids[1:], 1).project(0)
+    for one, other in zip(true, guessed, strict=True):
+        assert np.allclose(one[1:], other)

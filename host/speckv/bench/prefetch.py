@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from speckv.bench.results import HOST
+from speckv.design import Design
 from speckv.dma.links import Link
 from speckv.prefetch import blocks, decode, evaluate
 from speckv.prefetch.attention import Attention
@@ -93,18 +94,17 @@ def measure_pages(
     result: Result,
     dumps: Sequence[Attention],
     link: Link,
-    clock_mhz: float,
+    design: Design,
     *,
     layout: Layout | None = None,
-    parameters: TableParameters | None = None,
     on_step: Note = lambda _: None,
 ) -> None:
-    """Judges every policy, and the decode loop behind `link`. Constants are tuned on the first half of the first dump;
-    its other half counts, and all of the other dumps.
+    """Judges every policy, and the decode loop behind `link`, with the design's clock and its prefetch table, or one of
+    default sizes. Constants are tuned on the first half of the first dump; its other half counts, and all other dumps.
 
     Raises PrefetchError for a dump whose context is too short to have far pages.
     """
-    layout, parameters = layout or Layout(), parameters or TableParameters()
+    layout = layout or Layout()
     for index, dump in enumerate(dumps):
         on_step(f"{dump.name}: attention")
         replay = Replay(dump.masses(layout), dump.guess_masses(layout))
@@ -112,6 +112,7 @@ def measure_pages(
         if result.tuned is None:
             on_step(f"{dump.name}: tuning")
             result.tuned = evaluate.tune(replay, first)
+        parameters = design.prefetch or TableParameters()
         policies = evaluate.policies(result.tuned, parameters, guesses=replay.guesses is not None)
         which = "second half" if index == 0 else "all"
         row = _PageRows(dump, layout, replay, first, which)
@@ -122,8 +123,8 @@ def measure_pages(
         on_step(f"{dump.name}: {INDEX}")
         result.curves += row.of(INDEX, top_pages(dump.index_masses(layout, INDEX_BITS), max(CURVE_PAGES)))
         result.curves += row.of(BEST, top_pages(replay.masses, max(CURVE_PAGES)))
-        loop = decode.Loop(replay, dump.positions, layout, layer_cycles=result.layer_ns * clock_mhz / 1000)
-        result.loops += _loops(dump, loop, policies, link, clock_mhz, first, on_step)
+        loop = decode.Loop(replay, dump.positions, layout, layer_cycles=result.layer_ns * design.clock_mhz / 1000)
+        result.loops += _loops(dump, loop, policies, link, design.clock_mhz, first, on_step)
     result.pages = [row for row in result.curves if row.quality.pages in PAGES and row.policy != BEST]
 
 

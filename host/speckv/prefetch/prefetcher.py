@@ -55,9 +55,9 @@ class Prefetcher:
     """Keeps `near_pages` pages of a stream near, and fetches those that a policy expects.
 
     For each step: `need`, `observe`, perhaps `guess`, and `prefetch` for the next one. Up to `depth` pages are fetched
-    ahead for a step, among the 2 * `needed` likeliest; depth goes up by one when more than 95 % of the last 32 fetched
-    pages were used before they left, and down when fewer than 85 % were. What leaves is what the policy does not
-    expect, the least recently needed first, and then what it expects least.
+    ahead for a step, among the likeliest, half again as many as are `needed`. Depth goes up by one when more than 95 %
+    of the last 32 fetched pages were used before they left, and down when fewer than 85 % were. What leaves is what the
+    policy does not expect, the least recently needed first, and then what it expects least.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Prefetcher:
         self._policy = policy
         self._fetch = fetch
         self._near_pages = checks.integer("near_pages", near_pages, 0, 1 << 20, PrefetchError)
-        self._candidates = 2 * checks.integer("needed", needed, 1, 1 << 20, PrefetchError)
+        self._candidates = 3 * checks.integer("needed", needed, 1, 1 << 20, PrefetchError) // 2
         self._depth = checks.integer("depth", depth, LEAST_DEPTH, MOST_DEPTH, PrefetchError)
         self._adaptive = adaptive
         self._arrival: dict[int, float] = {}  # of pages near or under way, the one that was needed last at the end

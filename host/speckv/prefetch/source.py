@@ -1,4 +1,4 @@
-"""Where a prefetcher's pages come from, and when: a model of a link, or a DMA engine that really fetches them."""
+"""Where a prefetcher's pages come from, and when: a model of a link, a DMA engine that really fetches them, a pool."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from speckv.dma.descriptor import Descriptor
 from speckv.dma.engine import DmaEngine
 from speckv.dma.links import Link
+from speckv.pool import Pool
 from speckv.prefetch.select import Pages
 
 Cycles = NDArray[np.float64]
@@ -59,3 +60,19 @@ class EngineSource:
             result = self._engine.run_all([self._descriptor(stream, page) for page in pages.tolist()])
             self._free = max(now, self._free) + (result.cycles or 0)
         return np.full(len(pages), self._free)
+
+
+class PoolSource:
+    """A pool, which brings blocks in the background. It tells no times: pages count as there at once, and a `get` waits
+    for one that is still under way.
+    """
+
+    def __init__(self, pool: Pool, key: Callable[[int, int], int]) -> None:
+        """`key(stream, page)` names the block of a page."""
+        self._pool = pool
+        self._key = key
+
+    def fetch(self, stream: int, pages: Pages, now: float) -> Cycles:
+        """Starts the pool's prefetch. Raises what `Pool.prefetch` raises."""
+        self._pool.prefetch([self._key(stream, page) for page in pages.tolist()])
+        return np.full(len(pages), now)

@@ -11,6 +11,7 @@ import pytest
 from speckv import cli
 from speckv.bench import prefetch as bench
 from speckv.bench import prefetch_output as output
+from speckv.design import Design
 from speckv.dma.links import LINKS
 from speckv.prefetch import evaluate
 from speckv.prefetch.blocks import LRU, REUSE_RATE
@@ -30,7 +31,7 @@ def measured() -> bench.Result:
     result = bench.Result()
     two = [dumps.attention(1), dumps.attention(2, guesses=False)]
     labels: list[str] = []
-    bench.measure_pages(result, two, LINKS["cxl2x8"], 300, layout=LAYOUT, on_step=labels.append)
+    bench.measure_pages(result, two, LINKS["cxl2x8"], Design.load("tiny"), layout=LAYOUT, on_step=labels.append)
     requests = [Request(0, 1, 1, tuple(block.key for block in one)) for one in conversations.prompts(count=400)]
     bench.measure_blocks(result, requests, (100, 400), on_step=labels.append)
     assert len(labels) <= bench.steps(two, requests)

@@ -1,20 +1,22 @@
-"""The decode loop and its sources: waiting by hand, a real engine in place of the link, and what prefetching gains."""
+"""The decode loop and its sources: waiting by hand, an engine or a pool in place of the link, what prefetch gains."""
 
 from __future__ import annotations
 
 import dumps
 import numpy as np
 import pytest
+import speckv
 from speckv import frame
 from speckv.design import Design
 from speckv.dma import BatchResult, Descriptor, Op, SoftwareEngine, Traffic
 from speckv.dma.links import Link
 from speckv.errors import DmaError
+from speckv.pool import Pool
 from speckv.prefetch import decode
 from speckv.prefetch.evaluate import Replay
 from speckv.prefetch.policies import DecayedMass, SpeculativeQuery
 from speckv.prefetch.select import Layout
-from speckv.prefetch.source import EngineSource, LinkModel
+from speckv.prefetch.source import EngineSource, LinkModel, PoolSource
 
 LAYOUT = Layout(page_tokens=4, sinks=2, window=8)
 LINK = Link("test", 6.4, 100.0, False, "at 100 MHz a beat a cycle and 10 cycles of latency")
@@ -109,3 +111,14 @@ def test_an_engine_really_fetches_the_pages() -> None:
         engine.far[:64] = 0
         with pytest.raises(DmaError, match="page 0x0"):
             far.fetch(0, np.array([0]), 600)
+
+
+def test_a_pool_brings_blocks_before_they_are_asked_for() -> None:
+    pages = np.random.default_rng(1).integers(0x3F00, 0x4000, (6, 16, 64)).astype(np.uint16)
+    with speckv.open("tiny", backend="software") as device, Pool(device, 1 << 16, codec="raw") as pool:
+        pool.put_many(range(6), pages, pages[::-1])
+        source = PoolSource(pool, lambda stream, page: 3 * stream + page)
+        assert source.fetch(1, np.array([2, 0]), 7).tolist() == [7, 7]
+        block = pool.get(5)
+        assert block is not None and np.array_equal(block.k, pages[5])
+        assert pool.stats().prefetch.issued == 2 and pool.stats().prefetch.used == 1
