@@ -74,6 +74,30 @@ def test_only_counted_steps_count(loop: decode.Loop) -> None:
     assert half.total_cycles == half.stall_cycles + 500 * dumps.LAYERS * 32
 
 
+def test_a_guess_is_that_of_the_step_that_comes(loop: decode.Loop) -> None:
+    """Guesses that are always right leave nothing to wait for but the very first step."""
+    right = decode.Loop(Replay(loop.replay.masses, loop.replay.masses), loop.positions, LAYOUT, 4, 12, 500)
+    found = decode.run(right, SpeculativeQuery, source(), first=1)
+    assert found.stall_cycles == found.counts.missed == found.counts.late == 0 and found.counts.used > 0
+
+
+class Noting(LinkModel):
+    """A link that notes which pages it is asked for."""
+
+    def fetch(self, stream: int, pages: np.ndarray, now: float) -> np.ndarray:
+        """As the link."""
+        self.asked = getattr(self, "asked", set()) | set(pages.tolist())
+        return super().fetch(stream, pages, now)
+
+
+def test_what_leaves_the_window_is_near_and_never_fetched_while_there_is_room(loop: decode.Loop) -> None:
+    noting = Noting(LINK, CLOCK_MHZ, PAGE_BYTES)
+    found = decode.run(loop, None, noting, near_pages=100)
+    leaves_first = (loop.positions[0] - LAYOUT.window) // LAYOUT.page_tokens
+    assert max(noting.asked) < leaves_first < loop.replay.masses.shape[3] - 4
+    assert found.counts.missed <= leaves_first * 2 * dumps.LAYERS
+
+
 class Clocked(SoftwareEngine):
     """The numpy model with a clock: 7 cycles a descriptor."""
 

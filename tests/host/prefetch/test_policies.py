@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from speckv.errors import PrefetchError
-from speckv.prefetch.policies import DecayedMass, Guessing, LastSet, Policy, SpeculativeQuery, seen
+from speckv.prefetch.parameters import TableParameters
+from speckv.prefetch.policies import DecayedMass, Guessing, LastSet, Policy, SpeculativeQuery, TableScores, seen
+from speckv.prefetch.table import PrefetchTable
 
 EVERY = [LastSet, DecayedMass, SpeculativeQuery]
 
@@ -84,6 +86,22 @@ def test_constants_and_steps_out_of_range_are_refused() -> None:
     show(one, 3, p1=1.0)
     with pytest.raises(PrefetchError, match="step 3 came after step 3"):
         show(one, 3, p1=1.0)
+
+
+def test_the_table_is_touched_with_the_heaviest_pages_the_heaviest_last() -> None:
+    """Two ways: page 9, the lightest, is not touched; page 4 takes the place of the last slot, which is the lighter."""
+    table = PrefetchTable(TableParameters(ways=2, decay_shift=1))
+    one, other = TableScores(table, 5), TableScores(table, 6)
+    show(one, 0, p9=0.1, p7=0.25, p8=0.5)
+    assert table.slots(5) == ((8, 4096), (7, 2048)) and table.slots(6) == ()
+    assert one.predict(16).tolist() == [8, 7] and one.predict(1).tolist() == [8] and other.predict(1).tolist() == []
+    show(one, 1, p4=0.25, p3=0.125)  # 3 displaces 7, then 4 displaces 3
+    assert table.slots(5) == ((4, 2048), (8, 2048))
+    assert table.counters.touches == 4
+    show(one, 2, p4=1e-9)  # too light for a weight
+    assert table.counters.touches == 4
+    with pytest.raises(PrefetchError, match="count is 0"):
+        one.predict(0)
 
 
 def test_seen_are_the_pages_that_have_a_mass() -> None:

@@ -73,6 +73,12 @@ def test_the_estimate_of_worth_by_hand() -> None:
     assert worth[0] < worth[1] < worth[2] < worth[3] and worth[4] == 0
 
 
+def test_blocks_that_were_last_seen_within_a_bin_count_half_in_it() -> None:
+    reused, censored = np.zeros((1, reuse._BINS)), np.zeros((1, reuse._BINS))
+    reused[0, 3], censored[0, 3] = 5000, 5000
+    assert reuse._worths(reused, censored)[0, 3] == pytest.approx(2 / 3 / (2 / 3 * reuse._WIDTHS[3]), rel=0.01)
+
+
 def test_a_reuse_is_seen_though_it_is_a_miss_until_it_is_forgotten() -> None:
     policy = ReuseRate(remembered=2)
     for key in range(4):
