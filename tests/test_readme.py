@@ -17,12 +17,14 @@ README = (ROOT / "README.md").read_text()
 
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
-    codec, dma = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    codec, dma, prefetch = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(codec, "README.md", "exec"), {})
     ratio, *_ = capsys.readouterr().out.split()
     assert float(ratio) > 1.8
     exec(compile(dma, "README.md", "exec"), {})
     assert "near_written_bytes=24576" in capsys.readouterr().out
+    exec(compile(prefetch, "README.md", "exec"), {})
+    assert "late=0, missed=4," in capsys.readouterr().out  # only the first step waits
 
 
 def test_ratio_is_the_demos() -> None:
