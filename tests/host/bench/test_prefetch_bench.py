@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
+import attention_dumps as dumps
+import conversations
 import numpy as np
 import pytest
 from speckv import cli
@@ -17,11 +18,6 @@ from speckv.prefetch import evaluate
 from speckv.prefetch.blocks import LRU, REUSE_RATE
 from speckv.prefetch.mooncake import Request
 from speckv.prefetch.select import Layout
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "prefetch"))
-
-import conversations
-import dumps
 
 LAYOUT = Layout(page_tokens=4, sinks=2, window=8)
 

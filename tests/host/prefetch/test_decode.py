@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import dumps
+from collections.abc import Iterator
+
+import attention_dumps as dumps
 import numpy as np
 import pytest
 import speckv
@@ -106,35 +108,64 @@ class Clocked(SoftwareEngine):
         return BatchResult(done.completions, done.traffic, 7 * count)
 
 
-def test_an_engine_really_fetches_the_pages() -> None:
-    """Pages of 4 tokens × 32 channels, 2 streams; page p of stream s holds 100 s + p everywhere."""
-    tokens, channels, count = 4, 32, 6
-    raw = 2 * tokens * channels
-    with Clocked(Design.load("tiny"), 2 * count * raw, 2 * count * (raw + 64)) as engine:
+TOKENS, CHANNELS, STREAMS, PAGES = LAYOUT.page_tokens, 2 * dumps.DIM, 4, dumps.TOKENS // LAYOUT.page_tokens
+RAW_BYTES = 2 * TOKENS * CHANNELS
 
-        def descriptor(stream: int, page: int) -> Descriptor:
-            slot = stream * count + page
-            return Descriptor(
-                Op.FETCH, near=slot * raw, far=slot * (raw + 64), raw_bytes=raw, frame_bytes=raw + 64,
-                codec=frame.Codec.RAW, kind=0, tokens=tokens, channels=channels, page_key=slot,
-            )  # fmt: skip
 
-        near = engine.near.view(np.uint16).reshape(2, count, -1)
-        for stream in range(2):
-            for page in range(count):
-                near[stream, page] = 100 * stream + page
-        engine.run_all([descriptor(s, p)._replace(op=Op.OFFLOAD) for s in range(2) for p in range(count)])
-        engine.near[:] = 0
-        engine.moved = Traffic()
-        far = EngineSource(engine, descriptor)
-        assert far.fetch(1, np.array([4, 2]), 50).tolist() == [64, 64]
-        assert far.fetch(0, np.array([1]), 50).tolist() == [71]  # behind the batch before
-        assert far.fetch(0, np.array([], np.int64), 500).tolist() == []
-        assert engine.moved.near_written_bytes == 3 * raw
-        assert [near[1, 4, 0], near[1, 2, 0], near[0, 1, 0], near[0, 0, 0]] == [104, 102, 1, 0]
-        engine.far[:64] = 0
-        with pytest.raises(DmaError, match="page 0x0"):
-            far.fetch(0, np.array([0]), 600)
+def descriptor(stream: int, page: int) -> Descriptor:
+    """The FETCH of a page that holds keys and values of a KV head."""
+    slot = stream * PAGES + page
+    return Descriptor(
+        Op.FETCH,
+        near=slot * RAW_BYTES,
+        far=slot * (RAW_BYTES + 64),
+        raw_bytes=RAW_BYTES,
+        frame_bytes=RAW_BYTES + 64,
+        codec=frame.Codec.RAW,
+        tokens=TOKENS,
+        channels=CHANNELS,
+        page_key=slot,
+    )
+
+
+@pytest.fixture
+def engine() -> Iterator[Clocked]:
+    """Far memory holds every page of every stream, filled with 100 times its stream plus its number; near is empty."""
+    count = STREAMS * PAGES
+    with Clocked(Design.load("tiny"), count * RAW_BYTES, count * (RAW_BYTES + 64)) as opened:
+        near = near_pages(opened)
+        near[:] = 100 * np.arange(STREAMS)[:, None, None] + np.arange(PAGES)[:, None]
+        opened.run_all([descriptor(*slot)._replace(op=Op.OFFLOAD) for slot in np.ndindex(STREAMS, PAGES)])
+        opened.near[:] = 0
+        opened.moved = Traffic()
+        yield opened
+
+
+def near_pages(engine: SoftwareEngine) -> np.ndarray:
+    """Near memory as uint16 [streams, pages, values]."""
+    return engine.near.view(np.uint16).reshape(STREAMS, PAGES, -1)
+
+
+def test_an_engine_really_fetches_the_pages(engine: Clocked) -> None:
+    far, near = EngineSource(engine, descriptor), near_pages(engine)
+    assert far.fetch(1, np.array([4, 2]), 50).tolist() == [64, 64]
+    assert far.fetch(0, np.array([1]), 50).tolist() == [71]  # behind the batch before
+    assert far.fetch(0, np.array([], np.int64), 500).tolist() == []
+    assert engine.moved.near_written_bytes == 3 * RAW_BYTES
+    assert [near[1, 4, 0], near[1, 2, 0], near[0, 1, 0], near[0, 0, 0]] == [104, 102, 1, 0]
+    engine.far[:64] = 0
+    with pytest.raises(DmaError, match="page 0x0"):
+        far.fetch(0, np.array([0]), 600)
+
+
+def test_the_loop_drives_an_engine_as_it_drives_the_link(loop: decode.Loop, engine: Clocked) -> None:
+    found = decode.run(loop, lambda: SpeculativeQuery(0.2), EngineSource(engine, descriptor))
+    fetched = found.counts.issued + found.counts.missed
+    assert engine.moved.near_written_bytes == fetched * RAW_BYTES
+    assert 0 < found.stall_cycles <= 7 * fetched == engine.cycles - 7 * STREAMS * PAGES
+    near = near_pages(engine)
+    expected = 100 * np.arange(STREAMS)[:, None] + np.arange(PAGES)
+    assert (near[:, 1:, 0].any(axis=1)).all() and np.isin(near[:, :, 0] - expected, [0, *-expected.ravel()]).all()
 
 
 def test_a_pool_brings_blocks_before_they_are_asked_for() -> None:

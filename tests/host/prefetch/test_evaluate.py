@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dumps
+import attention_dumps as dumps
 import numpy as np
 import pytest
 from speckv.errors import PrefetchError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import dumps
+import attention_dumps as dumps
 import numpy as np
 import pytest
 from speckv import bf16, codec
