@@ -335,11 +335,14 @@ def _directions(topology: Topology, processes: list[Process]) -> None:
             topology.channels[channel].reader = user
         else:
             topology.channels[channel].writer = user
+    passed = {channel for _, _, channel, _ in uses}
     for name, channel_ends in ends.items():
         c = topology.channels[name]
         missing = {"read", "write"} - set(channel_ends)
         if c.interface is not None and len(missing) == 1:
             c.interface.direction = "in" if "write" in missing else "out"
+        elif c.interface is None and len(missing) == 2 and name in passed:
+            del topology.channels[name]  # what its processes do with it is never reached in this instance of a template
         elif missing:
             raise HlscError(
                 c.where,

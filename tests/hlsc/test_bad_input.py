@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hlsc import HlscError, compile_kernel
+from hlsc import CompiledKernel, HlscError, compile_kernel
 from test_subset import COPY, GOOD_TOP, HEAD, line_of, refuse
 
 
@@ -82,3 +82,33 @@ def test_words_of_systemverilog_and_loops_of_processes_are_no_trouble(tmp_path: 
     lint += [p.name for p in tmp_path.glob("*.sv")]
     run = subprocess.run(lint, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr  # UNOPTFLAT would be a combinational loop
+
+
+UNUSED = """
+template <bool kUsed> void begin(words& in, words& mid, words& extra) {
+  mid.write(in.read());
+  if (kUsed) extra.write(1);
+}
+template <bool kUsed> void end(words& mid, words& extra, words& out) {
+  if (kUsed) out.write(extra.read());
+  out.write(mid.read());
+}
+"""
+
+
+def test_a_stream_that_a_template_has_no_use_for_is_left_out() -> None:
+    def of(used: str) -> CompiledKernel:
+        body = "#pragma HLS dataflow\nwords mid, extra;\n#pragma HLS stream variable=extra depth=9\n"
+        body += f"begin<{used}>(in, mid, extra);\nend<{used}>(mid, extra, out);"
+        return compile_kernel(f"{HEAD}{UNUSED}{GOOD_TOP.replace(COPY, body)}", "k")
+
+    assert {fifo.name for fifo in of("true").report.fifos} == {"in", "mid", "extra", "out"}
+    without = of("false")
+    assert {fifo.name for fifo in without.report.fifos} == {"in", "mid", "out"}
+    assert "extra" not in without.files["k.sv"]
+
+
+def test_a_stream_that_no_process_gets_is_refused() -> None:
+    body = "#pragma HLS dataflow\nwords mid, extra;\nbegin<false>(in, mid, mid);\nend<false>(mid, mid, out);"
+    with pytest.raises(HlscError, match=r"stream 'extra': no process reads or writes it"):
+        compile_kernel(f"{HEAD}{UNUSED}{GOOD_TOP.replace(COPY, body)}", "k")
