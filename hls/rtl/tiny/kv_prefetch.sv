@@ -194,7 +194,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   output         batch_read,
                  batch_waits,
                  orders_write,
-  output [182:0] orders_din,
+  output [186:0] orders_din,
   output         orders_waits,
                  touches_write,
   output [31:0]  touches_din,
@@ -205,11 +205,11 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
 
   reg          unreadable_0_lcssa_r2;
   wire         _GEN;
-  reg          unreadable_0712_r1;
-  reg  [511:0] beat_sroa_0_0713_r1;
-  reg  [12:0]  wipes_sroa_0_0714_r1;
-  reg  [31:0]  left_sroa_0_0717_r1;
-  reg          second_0718_r1;
+  reg          unreadable_0716_r1;
+  reg  [511:0] beat_sroa_0_0717_r1;
+  reg  [12:0]  wipes_sroa_0_0718_r1;
+  reg  [31:0]  left_sroa_0_0721_r1;
+  reg          second_0722_r1;
   reg          active2;
   reg          valid2_0;
   reg          active1;
@@ -225,12 +225,12 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg          exit0_0;
   reg          exit0_1;
   wire         _GEN_4 = _GEN_3 & exit0_1;
-  wire         _GEN_5 = wipes_sroa_0_0714_r1 == 13'h0;
-  wire         _GEN_6 = ~second_0718_r1 & _GEN_5;
+  wire         _GEN_5 = wipes_sroa_0_0718_r1 == 13'h0;
+  wire         _GEN_6 = ~second_0722_r1 & _GEN_5;
   assign _GEN_2 = valid1_0 & ~(_GEN_6 & ~batch_empty_n) & (~valid1_1 | _GEN_1);
   assign _GEN_1 = valid1_1 & (~valid1_2 | _GEN_0);
   wire [255:0] _GEN_7 =
-    ~second_0718_r1 ? batch_dout[255:0] : beat_sroa_0_0713_r1[511:256];
+    ~second_0722_r1 ? batch_dout[255:0] : beat_sroa_0_0717_r1[511:256];
   reg  [4:0]   select_r1s1;
   reg  [4:0]   select_r1s2;
   reg          xor_r1s1;
@@ -240,7 +240,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [2:0]   fields_sroa_0_0_r1s1__1;
   reg  [3:0]   select_r1s2__1;
   reg          xor_r1s2;
-  wire [12:0]  _GEN_8 = wipes_sroa_0_0714_r1 - 13'h1;
+  wire [12:0]  _GEN_8 = wipes_sroa_0_0718_r1 - 13'h1;
   reg  [7:0]   field_r1s1;
   reg  [7:0]   field_r1s2;
   reg  [2:0]   add_r1s1;
@@ -272,16 +272,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [1:0]   add_r1s1__20;
   reg  [2:0]   add_r1s1__21;
   reg          v32_r1s2;
-  reg  [63:0]  order_sroa_9530_0_r1s1;
-  reg  [63:0]  order_sroa_9530_0_r1s2;
+  reg  [63:0]  order_sroa_9534_0_r1s1;
+  reg  [63:0]  order_sroa_9534_0_r1s2;
   reg  [15:0]  order_sroa_13_0_r1s1;
   reg  [15:0]  order_sroa_13_0_r1s2;
-  reg  [31:0]  order_sroa_17532_0_r1s1;
-  reg  [31:0]  order_sroa_17532_0_r1s2;
-  reg  [63:0]  order_sroa_23533_0_r1s1;
-  reg  [63:0]  order_sroa_23533_0_r1s2;
+  reg  [31:0]  order_sroa_17536_0_r1s1;
+  reg  [31:0]  order_sroa_17536_0_r1s2;
+  reg  [63:0]  order_sroa_23537_0_r1s1;
+  reg  [63:0]  order_sroa_23537_0_r1s2;
   assign _GEN_0 = valid1_2 & orders_full_n;
-  wire         _GEN_9 = ~second_0718_r1 ? batch_dout[512] : unreadable_0712_r1;
+  wire         _GEN_9 = ~second_0722_r1 ? batch_dout[512] : unreadable_0716_r1;
   wire         _GEN_10 = _GEN_7[7:0] == 8'h7;
   wire         _GEN_11 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg  [7:0]   hold_unreadable_1;
@@ -310,16 +310,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
         _GEN_4 | valid1_0
         & ~(_GEN_2
             & (~_GEN_5
-                 ? left_sroa_0_0717_r1 == 32'h0
-                 : _GEN_9 | left_sroa_0_0717_r1 == 32'h1)
+                 ? left_sroa_0_0721_r1 == 32'h0
+                 : _GEN_9 | left_sroa_0_0721_r1 == 32'h1)
             & (~_GEN_5 ? _GEN_8 == 13'h0 : ~_GEN_10 & _GEN_5));
       active1 <= _GEN_4 | active1 & ~_GEN_11;
       valid2_0 <= _GEN | valid2_0 & ~_GEN_12;
       active2 <= _GEN | active2 & ~_GEN_13;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  touched_sroa_0_0716_r1;
-  reg  [31:0]  bad_sroa_0_0715_r1;
+  reg  [31:0]  touched_sroa_0_0720_r1;
+  reg  [31:0]  bad_sroa_0_0719_r1;
   assign _GEN = _GEN_3 & exit0_0 | _GEN_11;
   reg  [31:0]  bad_sroa_0_0_lcssa_r2;
   reg  [31:0]  touched_sroa_0_0_lcssa_r2;
@@ -337,14 +337,14 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   wire [2:0]   _GEN_25 = {1'h0, {1'h0, _GEN_7[98]} + {1'h0, _GEN_7[99]}};
   wire [1:0]   _GEN_26 = {1'h0, _GEN_7[121]} + {1'h0, _GEN_7[123]};
   wire [1:0]   _GEN_27 = {1'h0, _GEN_7[125]};
-  wire         _GEN_28 = ~_GEN_5 | second_0718_r1;
-  wire         _GEN_29 = _GEN_28 ? unreadable_0712_r1 : batch_dout[512];
+  wire         _GEN_28 = ~_GEN_5 | second_0722_r1;
+  wire         _GEN_29 = _GEN_28 ? unreadable_0716_r1 : batch_dout[512];
   wire [31:0]  _GEN_30 =
-    xor_r1s1 ? bad_sroa_0_0715_r1 : bad_sroa_0_0715_r1 + {31'h0, ~_GEN_20};
+    xor_r1s1 ? bad_sroa_0_0719_r1 : bad_sroa_0_0719_r1 + {31'h0, ~_GEN_20};
   wire [31:0]  _GEN_31 =
     xor_r1s1
-      ? touched_sroa_0_0716_r1
-      : touched_sroa_0_0716_r1 + {31'h0, cmp_i252_r1s1 & _GEN_20};
+      ? touched_sroa_0_0720_r1
+      : touched_sroa_0_0720_r1 + {31'h0, cmp_i252_r1s1 & _GEN_20};
   wire         _GEN_32 = _GEN_4 | _GEN_2;
   wire         _GEN_33 = _GEN_18 & _GEN_19;
   always_ff @(posedge clk) begin
@@ -623,24 +623,24 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
           + add_r1s1__17[0] + add_r1s1__18[0] + add_r1s1__19[0] + add_r1s1__20[0]
           + add_r1s1__21[0]);
     if (_GEN_2)
-      order_sroa_9530_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
+      order_sroa_9534_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
     if (_GEN_1)
-      order_sroa_9530_0_r1s2 <= order_sroa_9530_0_r1s1;
+      order_sroa_9534_0_r1s2 <= order_sroa_9534_0_r1s1;
     if (_GEN_2)
       order_sroa_13_0_r1s1 <= ~_GEN_5 ? {3'h0, _GEN_8} : _GEN_7[143:128];
     if (_GEN_1)
       order_sroa_13_0_r1s2 <= order_sroa_13_0_r1s1;
     if (_GEN_2)
-      order_sroa_17532_0_r1s1 <=
+      order_sroa_17536_0_r1s1 <=
         ~_GEN_5
           ? 32'h0
           : (|(_GEN_7[63:48])) ? {15'h0, ~_GEN_19, {16{_GEN_19}}} : _GEN_7[63:32];
     if (_GEN_1)
-      order_sroa_17532_0_r1s2 <= order_sroa_17532_0_r1s1;
+      order_sroa_17536_0_r1s2 <= order_sroa_17536_0_r1s1;
     if (_GEN_2)
-      order_sroa_23533_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
+      order_sroa_23537_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
     if (_GEN_1)
-      order_sroa_23533_0_r1s2 <= order_sroa_23533_0_r1s1;
+      order_sroa_23537_0_r1s2 <= order_sroa_23537_0_r1s1;
     if (_GEN_2)
       hold_unreadable_1 <= {7'h0, _GEN_29};
     if (_GEN_1)
@@ -650,22 +650,22 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
     if (_GEN_1)
       hold_touched_sroa_0_1 <= _GEN_31;
     if (_GEN_32) begin
-      second_0718_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0718_r1);
-      left_sroa_0_0717_r1 <=
+      second_0722_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0722_r1);
+      left_sroa_0_0721_r1 <=
         _GEN_4
           ? commands_arg
-          : ~_GEN_5 ? left_sroa_0_0717_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0717_r1 - 32'h1;
+          : ~_GEN_5 ? left_sroa_0_0721_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0721_r1 - 32'h1;
     end
     if (_GEN_4 | _GEN_1) begin
-      touched_sroa_0_0716_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
-      bad_sroa_0_0715_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
+      touched_sroa_0_0720_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
+      bad_sroa_0_0719_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
     end
     if (_GEN_32) begin
-      wipes_sroa_0_0714_r1 <=
-        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0714_r1;
-      beat_sroa_0_0713_r1 <=
-        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0713_r1 : batch_dout[511:0];
-      unreadable_0712_r1 <= ~_GEN_4 & _GEN_29;
+      wipes_sroa_0_0718_r1 <=
+        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0718_r1;
+      beat_sroa_0_0717_r1 <=
+        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0717_r1 : batch_dout[511:0];
+      unreadable_0716_r1 <= ~_GEN_4 & _GEN_29;
     end
     if (_GEN) begin
       unreadable_0_lcssa_r2 <= _GEN_11 & hold_unreadable_1[0];
@@ -678,16 +678,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   assign orders_write = _GEN_0 | _GEN_12;
   assign orders_din =
     _GEN_0
-      ? {5'h0,
-         order_sroa_23533_0_r1s2[63:10],
-         order_sroa_17532_0_r1s2[31:22] | order_sroa_23533_0_r1s2[9:0],
-         select_r1s2 | order_sroa_17532_0_r1s2[21:17],
-         order_sroa_17532_0_r1s2[16:0],
+      ? {9'h0,
+         order_sroa_23537_0_r1s2[63:10],
+         order_sroa_17536_0_r1s2[31:22] | order_sroa_23537_0_r1s2[9:0],
+         select_r1s2 | order_sroa_17536_0_r1s2[21:17],
+         order_sroa_17536_0_r1s2[16:0],
          order_sroa_13_0_r1s2,
-         order_sroa_9530_0_r1s2,
+         order_sroa_9534_0_r1s2,
          xor_r1s2 ? field_r1s2 : {v32_r1s2, or_i_6_r1s2},
          select_r1s2__1}
-      : {unreadable_0_lcssa_r2, 182'h2000000000000000000000000000000000000000000000};
+      : {unreadable_0_lcssa_r2, 186'h20000000000000000000000000000000000000000000000};
   assign orders_waits = (valid1_2 | valid2_0) & ~orders_full_n;
   assign touches_write = _GEN_12;
   assign touches_din = touched_sroa_0_0_lcssa_r2;
@@ -699,51 +699,53 @@ endmodule
 module kv_prefetch_merge_touches_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [182:0] orders_dout,
+  input  [186:0] orders_dout,
   input          orders_empty_n,
                  merged_full_n,
                  ap_start,
   output         orders_read,
                  orders_waits,
                  merged_write,
-  output [182:0] merged_din,
+  output [186:0] merged_din,
   output         merged_waits,
                  ap_done
 );
 
-  reg  [3:0]   held_sroa_0_0609_r1;
-  reg  [7:0]   held_sroa_8_0610_r1;
-  reg  [63:0]  held_sroa_13374_0611_r1;
-  reg  [15:0]  held_sroa_18_0612_r1;
-  reg  [17:0]  held_sroa_23379_0613_r1;
-  reg  [4:0]   held_sroa_28_0614_r1;
-  reg  [63:0]  held_sroa_32383_0615_r1;
-  reg          held_sroa_36_0616_r1;
-  reg          held_sroa_40_0617_r1;
-  reg          held_sroa_53_0618_r1;
+  reg  [3:0]   held_sroa_0_0707_r1;
+  reg  [7:0]   held_sroa_8_0708_r1;
+  reg  [63:0]  held_sroa_13455_0709_r1;
+  reg  [15:0]  held_sroa_18_0710_r1;
+  reg  [17:0]  held_sroa_23460_0711_r1;
+  reg  [4:0]   held_sroa_28_0712_r1;
+  reg  [63:0]  held_sroa_32464_0713_r1;
+  reg          held_sroa_36_0714_r1;
+  reg  [4:0]   held_sroa_40_0715_r1;
+  reg          held_sroa_44_0716_r1;
+  reg          held_sroa_53_0717_r1;
   reg          active2;
   reg          valid2_0;
   reg          valid1_0;
   reg          active0;
   reg          valid0_0;
   wire         _GEN = active0 & ~valid0_0;
-  wire         _GEN_0 = held_sroa_13374_0611_r1 == orders_dout[75:12];
+  wire         _GEN_0 = held_sroa_13455_0709_r1 == orders_dout[75:12];
   wire         _GEN_1 =
-    _GEN_0 & held_sroa_18_0612_r1 == orders_dout[91:76] & held_sroa_0_0609_r1 == 4'h1
+    _GEN_0 & held_sroa_18_0710_r1 == orders_dout[91:76] & held_sroa_0_0707_r1 == 4'h1
     & orders_dout[3:0] == 4'h1;
   wire         _GEN_2 = valid1_0 & ~(~orders_empty_n | ~merged_full_n);
   reg          active1;
-  reg  [7:0]   hold_storedv_i273;
-  reg  [191:0] hold_shr_i277599;
-  reg  [191:0] hold_shr_i282600;
-  reg  [191:0] hold_shr_i292601;
-  reg  [31:0]  hold_next_sroa_14365_0;
-  reg  [7:0]   hold_storedv_i305;
-  reg  [191:0] hold_shr_i287604;
-  reg          hold_1;
-  reg          hold_cmp_i337;
-  reg  [182:0] hold_loadedv_i270;
-  wire [7:0]   _GEN_3 = hold_next_sroa_14365_0[24:17] | hold_storedv_i305;
+  reg  [7:0]   hold_storedv_i301;
+  reg  [191:0] hold_shr_i305693;
+  reg  [191:0] hold_shr_i310694;
+  reg  [191:0] hold_shr_i320695;
+  reg  [31:0]  hold_next_sroa_14685_0;
+  reg  [7:0]   hold_storedv_i333;
+  reg  [191:0] hold_shr_i315698;
+  reg          hold_cmp_i365;
+  reg  [4:0]   hold_or_i407_4;
+  reg  [7:0]   hold_storedv_i410;
+  reg  [186:0] hold_loadedv_i298;
+  wire [7:0]   _GEN_3 = hold_storedv_i333 | hold_next_sroa_14685_0[24:17];
   wire         _GEN_4 = valid2_0 & merged_full_n;
   wire         _GEN_5 = active2 & ~valid2_0;
   wire         _GEN_6 = active1 & ~valid1_0;
@@ -759,42 +761,53 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
     else begin
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN;
-      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[181]);
+      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[185]);
       active1 <= _GEN | active1 & ~_GEN_6;
       valid2_0 <= _GEN_6 | valid2_0 & ~_GEN_4;
       active2 <= _GEN_6 | active2 & ~_GEN_5;
     end
   end // always_ff @(posedge)
-  reg          counts_0619_r1;
+  reg  [4:0]   known_sroa_0_0706_r1;
+  reg  [39:0]  rows_sroa_0_0_off0705_r1;
   wire [17:0]  _GEN_7 = {1'h0, orders_dout[108:92]};
-  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23379_0613_r1;
+  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23460_0711_r1;
   wire [17:0]  _GEN_9 = ~_GEN_1 ? _GEN_7 : _GEN_8 < 18'hFFFF ? _GEN_8 : 18'hFFFF;
-  wire         _GEN_10 = counts_0619_r1 & held_sroa_8_0610_r1 == orders_dout[11:4];
+  wire         _GEN_10 = held_sroa_8_0708_r1 == orders_dout[11:4];
+  wire [4:0]   _GEN_11 =
+    {rows_sroa_0_0_off0705_r1[31:24] == orders_dout[11:4] & known_sroa_0_0706_r1[4],
+     rows_sroa_0_0_off0705_r1[23:16] == orders_dout[11:4] & known_sroa_0_0706_r1[3],
+     rows_sroa_0_0_off0705_r1[15:8] == orders_dout[11:4] & known_sroa_0_0706_r1[2],
+     rows_sroa_0_0_off0705_r1[7:0] == orders_dout[11:4] & known_sroa_0_0706_r1[1],
+     _GEN_10};
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
-      hold_storedv_i273 <= {4'h0, orders_dout[3:0]};
-      hold_shr_i277599 <= {13'h0, orders_dout[182:4]};
-      hold_shr_i282600 <= {21'h0, orders_dout[182:12]};
-      hold_shr_i292601 <= {85'h0, orders_dout[182:76]};
-      hold_next_sroa_14365_0 <= {14'h0, _GEN_9};
-      hold_storedv_i305 <= {3'h0, orders_dout[113:109]};
-      hold_shr_i287604 <= {123'h0, orders_dout[182:114]};
-      hold_1 <= _GEN_10;
-      hold_cmp_i337 <= _GEN_0;
-      hold_loadedv_i270 <= orders_dout;
+      hold_storedv_i301 <= {4'h0, orders_dout[3:0]};
+      hold_shr_i305693 <= {9'h0, orders_dout[186:4]};
+      hold_shr_i310694 <= {17'h0, orders_dout[186:12]};
+      hold_shr_i320695 <= {81'h0, orders_dout[186:76]};
+      hold_next_sroa_14685_0 <= {14'h0, _GEN_9};
+      hold_storedv_i333 <= {3'h0, orders_dout[113:109]};
+      hold_shr_i315698 <= {119'h0, orders_dout[186:114]};
+      hold_cmp_i365 <= _GEN_0;
+      hold_or_i407_4 <= _GEN_11;
+      hold_storedv_i410 <= {7'h0, _GEN_10};
+      hold_loadedv_i298 <= orders_dout;
     end
     if (_GEN | _GEN_2) begin
-      counts_0619_r1 <= ~_GEN;
-      held_sroa_53_0618_r1 <= ~_GEN & orders_dout[182];
-      held_sroa_40_0617_r1 <= ~_GEN & _GEN_0;
-      held_sroa_36_0616_r1 <= ~_GEN & _GEN_10;
-      held_sroa_32383_0615_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
-      held_sroa_28_0614_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
-      held_sroa_23379_0613_r1 <= _GEN ? 18'h0 : _GEN_9;
-      held_sroa_18_0612_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
-      held_sroa_13374_0611_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
-      held_sroa_8_0610_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
-      held_sroa_0_0609_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
+      held_sroa_53_0717_r1 <= ~_GEN & orders_dout[186];
+      held_sroa_44_0716_r1 <= ~_GEN & _GEN_10;
+      held_sroa_40_0715_r1 <= _GEN ? 5'h0 : _GEN_11;
+      held_sroa_36_0714_r1 <= ~_GEN & _GEN_0;
+      held_sroa_32464_0713_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
+      held_sroa_28_0712_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
+      held_sroa_23460_0711_r1 <= _GEN ? 18'h0 : _GEN_9;
+      held_sroa_18_0710_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
+      held_sroa_13455_0709_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
+      held_sroa_8_0708_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
+      held_sroa_0_0707_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
+      known_sroa_0_0706_r1 <= _GEN ? 5'h1 : {known_sroa_0_0706_r1[3:0], 1'h1};
+      rows_sroa_0_0_off0705_r1 <=
+        _GEN ? 40'h0 : {rows_sroa_0_0_off0705_r1[31:0], held_sroa_8_0708_r1};
     end
   end // always_ff @(posedge)
   assign orders_read = _GEN_2;
@@ -802,34 +815,34 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
   assign merged_write = _GEN_2 | _GEN_4;
   assign merged_din =
     _GEN_2
-      ? {held_sroa_53_0618_r1,
+      ? {held_sroa_53_0717_r1,
          1'h0,
-         held_sroa_36_0616_r1,
-         held_sroa_40_0617_r1,
-         held_sroa_36_0616_r1,
-         held_sroa_32383_0615_r1,
-         held_sroa_28_0614_r1[4:1],
-         held_sroa_23379_0613_r1[17] | held_sroa_28_0614_r1[0],
-         held_sroa_23379_0613_r1[16:0],
-         held_sroa_18_0612_r1,
-         held_sroa_13374_0611_r1,
-         held_sroa_8_0610_r1,
-         ~_GEN_1 ? held_sroa_0_0609_r1 : 4'h0}
-      : {hold_loadedv_i270[182],
+         held_sroa_44_0716_r1,
+         held_sroa_40_0715_r1,
+         held_sroa_36_0714_r1,
+         held_sroa_32464_0713_r1,
+         held_sroa_28_0712_r1[4:1],
+         held_sroa_28_0712_r1[0] | held_sroa_23460_0711_r1[17],
+         held_sroa_23460_0711_r1[16:0],
+         held_sroa_18_0710_r1,
+         held_sroa_13455_0709_r1,
+         held_sroa_8_0708_r1,
+         ~_GEN_1 ? held_sroa_0_0707_r1 : 4'h0}
+      : {hold_storedv_i410[2] | hold_loadedv_i298[186],
          1'h1,
-         hold_1,
-         hold_cmp_i337,
-         hold_1,
-         hold_shr_i287604[63:10],
-         hold_next_sroa_14365_0[31:25] | hold_shr_i287604[9:3],
-         _GEN_3[7:5] | hold_shr_i287604[2:0],
+         hold_storedv_i410[0],
+         hold_or_i407_4,
+         hold_cmp_i365,
+         hold_shr_i315698[63:10],
+         hold_next_sroa_14685_0[31:25] | hold_shr_i315698[9:3],
+         _GEN_3[7:5] | hold_shr_i315698[2:0],
          _GEN_3[4:0],
-         hold_next_sroa_14365_0[16:0],
-         hold_shr_i292601[15:0],
-         hold_shr_i282600[63:0],
-         hold_shr_i277599[7:4],
-         hold_shr_i277599[3:0] | hold_storedv_i273[7:4],
-         hold_storedv_i273[3:0]};
+         hold_next_sroa_14685_0[16:0],
+         hold_shr_i320695[15:0],
+         hold_shr_i310694[63:0],
+         hold_shr_i305693[7:4],
+         hold_shr_i305693[3:0] | hold_storedv_i301[7:4],
+         hold_storedv_i301[3:0]};
   assign merged_waits = (valid1_0 | valid2_0) & ~merged_full_n;
   assign ap_done = _GEN_5;
 endmodule
@@ -837,7 +850,7 @@ endmodule
 module kv_prefetch_rank_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [182:0] orders_dout,
+  input  [186:0] orders_dout,
   input          orders_empty_n,
                  ranked_full_n,
                  ap_start,
@@ -855,125 +868,124 @@ module kv_prefetch_rank_speckv_Prefetch(
   output         ap_done
 );
 
-  reg          order_sroa_53_0_lcssa_r3;
-  wire         _GEN;
-  reg  [255:0] row_sroa_0_02781_r1;
-  reg  [255:0] row_sroa_8_02782_r1;
-  reg          row_sroa_45_02788_r1;
-  reg          active3;
-  reg          valid3_0;
+  reg          next_sroa_45_03451_r1;
   reg          active2;
+  reg          valid2_0;
   reg          valid1_0;
-  reg          valid1_3;
-  reg          valid1_2;
+  reg          valid1_5;
+  wire         _GEN;
+  reg          valid1_4;
   wire         _GEN_0;
-  reg          valid1_1;
+  reg          valid1_3;
   wire         _GEN_1;
+  reg          valid1_2;
+  wire         _GEN_2;
+  reg          valid1_1;
+  wire         _GEN_3;
+  wire         _GEN_4;
   reg          active0;
-  reg          valid0_0;
   wire [577:0] _table_0_rd;
-  wire         _GEN_2 = valid0_0 & orders_empty_n;
-  wire         _GEN_3 = active0 & ~valid0_0;
-  reg          exit0_0;
-  wire         _GEN_4 = _GEN_3 & exit0_0;
-  reg          exit0_1;
-  wire         _GEN_5 = _GEN_3 & exit0_1;
-  reg  [15:0]  hold_conv_i122;
-  reg  [7:0]   hold_conv_i145;
-  reg  [63:0]  hold_conv_i107;
-  reg  [63:0]  hold_conv_i112;
-  reg  [31:0]  hold_conv_i133;
-  reg  [7:0]   hold_conv_i92;
-  reg  [7:0]   hold_conv_i81;
-  reg          hold_cmp_i24_i;
-  reg  [255:0] hold_or_i1420_15;
-  reg  [7:0]   hold_conv_i205;
-  reg          counts_02798_r1s1;
-  reg  [7:0]   order_sroa_20_02791_r1s1;
-  reg          counts_02798_r1s2;
-  reg  [7:0]   order_sroa_20_02791_r1s2;
-  reg          counts_02798_r1s3;
-  reg  [7:0]   order_sroa_20_02791_r1s3;
-  wire         _GEN_6 =
-    valid1_0
-    & ~(~orders_empty_n | valid1_1 & counts_02798_r1s1
-        & orders_dout[11:4] == order_sroa_20_02791_r1s1 | valid1_2 & counts_02798_r1s2
-        & orders_dout[11:4] == order_sroa_20_02791_r1s2) & (~valid1_1 | _GEN_1);
-  assign _GEN_1 = valid1_1 & (~valid1_2 | _GEN_0);
-  reg  [3:0]   order_sroa_0_0_in2790_r1s1;
-  reg  [3:0]   order_sroa_0_0_in2790_r1s2;
+  reg          valid0_0;
+  wire         _GEN_5 = active0 & ~valid0_0;
+  assign _GEN_4 =
+    valid1_0 & ~(~next_sroa_45_03451_r1 & ~orders_empty_n) & (~valid1_1 | _GEN_3);
+  assign _GEN_3 = valid1_1 & (~valid1_2 | _GEN_2);
+  assign _GEN_2 = valid1_2 & (~valid1_3 | _GEN_1);
+  reg          cmp_i23_not_r1s1;
+  reg          cmp_i23_not_r1s2;
+  reg          cmp_i23_not_r1s3;
+  wire         _GEN_6 = _GEN_1 & cmp_i23_not_r1s3;
+  reg  [7:0]   order_sroa_20_03474_r1s1;
+  reg  [7:0]   order_sroa_20_03474_r1s2;
+  reg  [7:0]   order_sroa_20_03474_r1s3;
   reg  [15:0]  order_sroa_27_0_r1s1;
   reg  [15:0]  order_sroa_27_0_r1s2;
-  reg  [15:0]  order_sroa_332261_0_in2792_r1s1;
-  reg  [15:0]  order_sroa_332261_0_in2792_r1s2;
-  reg          order_sroa_332261_0_in2792_r1s1__1;
-  reg          order_sroa_332261_0_in2792_r1s2__1;
-  reg  [4:0]   order_sroa_38_02801_in_r1s1;
-  reg  [4:0]   order_sroa_38_02801_in_r1s2;
-  reg  [63:0]  order_sroa_412264_02793_r1s1;
-  reg  [63:0]  order_sroa_412264_02793_r1s2;
-  assign _GEN_0 = valid1_2 & ranked_full_n;
-  wire         _GEN_7 = valid1_3 & counts_02798_r1s3;
-  reg  [15:0]  v255_r1s3;
-  reg  [15:0]  v262_r1s3;
+  reg  [15:0]  v220_r1s3;
+  reg  [15:0]  v228_r1s3;
+  reg  [15:0]  v238_r1s3;
+  reg  [15:0]  v248_r1s3;
+  reg  [15:0]  v258_r1s3;
   reg  [15:0]  v268_r1s3;
-  reg  [15:0]  v274_r1s3;
-  reg  [15:0]  v280_r1s3;
-  reg  [15:0]  v289_r1s3;
-  reg  [15:0]  v295_r1s3;
-  reg  [15:0]  v305_r1s3;
-  reg  [15:0]  v314_r1s3;
-  reg  [15:0]  v326_r1s3;
-  reg  [15:0]  v338_r1s3;
-  reg  [15:0]  v350_r1s3;
-  reg  [15:0]  v362_r1s3;
-  reg  [15:0]  v374_r1s3;
-  reg  [15:0]  v386_r1s3;
-  reg  [15:0]  v397_r1s3;
-  reg          or_i1937_r1s1;
-  reg          or_i1937_r1s2;
-  reg          cmp_i18_i_r1s1;
-  reg          cmp_i18_i_r1s2;
-  reg          cmp_i12_i_r1s1;
-  reg          cmp_i12_i_r1s2;
-  reg          cmp_i_i415_r1s1;
-  reg          cmp_i_i415_r1s2;
-  reg          cmp_i14_i_r1s1;
-  reg          cmp_i14_i_r1s2;
-  reg  [15:0]  v256_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_1_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_2_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_3_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_4_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_5_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_6_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_7_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_8_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_9_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_10_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_11_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_12_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_13_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_14_r1s3;
-  reg  [15:0]  weight_i425_sroa_0_mux_val_15_r1s3;
-  reg  [63:0]  order_sroa_232259_02794_r1s1;
-  reg  [63:0]  sroa_speculated_r1s2;
-  reg  [63:0]  sroa_speculated_r1s3;
-  reg          or_i1929_r1s3;
-  reg          cmp_i222_i_r1s1;
-  reg          cmp_i222_i_r1s2;
-  reg          or_i1925_r1s3;
+  reg  [15:0]  v278_r1s3;
+  reg  [15:0]  v288_r1s3;
+  reg  [15:0]  v299_r1s3;
+  reg  [15:0]  v310_r1s3;
+  reg  [15:0]  v319_r1s3;
+  reg  [15:0]  v328_r1s3;
+  reg  [15:0]  v337_r1s3;
+  reg  [15:0]  v346_r1s3;
+  reg  [15:0]  v355_r1s3;
+  reg  [15:0]  v363_r1s3;
+  reg  [15:0]  order_sroa_342913_03475_r1s1;
+  reg  [15:0]  order_sroa_342913_03475_r1s2;
+  reg          or_i2383_r1s1;
+  reg          or_i2383_r1s2;
+  reg          cmp_i24_i_r1s1;
+  reg          cmp_i24_i_r1s2;
+  reg          cmp_i28_i_r1s1;
+  reg          cmp_i28_i_r1s2;
+  reg          cmp_i_i801_r1s1;
+  reg          cmp_i_i801_r1s2;
+  reg          cmp_i20_i_r1s1;
+  reg          cmp_i20_i_r1s2;
+  reg  [15:0]  v221_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_1_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_2_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_3_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_4_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_5_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_6_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_7_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_8_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_9_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_10_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_11_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_12_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_13_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_14_r1s3;
+  reg  [15:0]  weight_i826_sroa_0_mux_val_15_r1s3;
+  reg  [63:0]  order_sroa_232910_03478_r1s1;
+  reg  [63:0]  sroa_speculated2918_r1s2;
+  reg  [63:0]  sroa_speculated2918_r1s3;
+  reg          or_i2375_r1s3;
+  reg          cmp_i389_i_r1s1;
+  reg          cmp_i389_i_r1s2;
+  reg          or_i2371_r1s3;
+  assign _GEN_1 = valid1_3 & (~valid1_4 | _GEN_0);
+  assign _GEN_0 = valid1_4 & (~valid1_5 | _GEN);
+  reg          cmp_i23_not_r1s4;
+  reg          cmp_i23_not_r1s5;
+  wire         _GEN_7 = _GEN & cmp_i23_not_r1s5;
+  reg  [4:0]   order_sroa_39_03476_r1s1;
+  reg  [4:0]   order_sroa_39_03476_r1s2;
+  reg  [4:0]   order_sroa_39_03476_r1s3;
+  reg  [4:0]   order_sroa_39_03476_r1s4;
+  reg  [4:0]   order_sroa_39_03476_r1s5;
+  reg  [63:0]  order_sroa_422916_03477_r1s1;
+  reg  [63:0]  order_sroa_422916_03477_r1s2;
+  reg  [63:0]  order_sroa_422916_03477_r1s3;
+  reg  [63:0]  order_sroa_422916_03477_r1s4;
+  reg  [63:0]  order_sroa_422916_03477_r1s5;
+  reg  [533:0] add_r1s3;
+  reg  [3:0]   order_sroa_0_03473_r1s1;
+  reg  [3:0]   order_sroa_0_03473_r1s2;
+  reg  [5:0]   add_r1s3__1;
+  reg  [534:0] add_r1s4;
+  reg          order_sroa_342913_03475_r1s1__1;
+  reg          order_sroa_342913_03475_r1s2__1;
+  reg  [550:0] add_r1s3__2;
+  reg  [550:0] add_r1s4__1;
+  reg  [550:0] add_r1s5;
+  assign _GEN = valid1_5 & ~(cmp_i23_not_r1s5 & ~ranked_full_n);
   reg          active1;
-  reg  [182:0] hold_loadedv_i74;
-  reg  [31:0]  hold_corrupted_rows_sroa_0_1;
-  reg  [31:0]  hold_lost_pages_sroa_0_1;
+  reg  [7:0]   hold_next_sroa_50_03452;
   reg  [31:0]  hold_spec_select;
-  reg          valid2_0;
-  wire         _GEN_8 = active2 & ~valid2_0;
-  reg  [7:0]   hold_conv_i175_le;
-  wire         _GEN_9 = valid3_0 & ranked_full_n;
-  wire         _GEN_10 = active3 & ~valid3_0;
-  wire         _GEN_11 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2 & ~valid1_3;
+  reg  [31:0]  hold_lost_pages_sroa_0_1;
+  reg  [31:0]  hold_corrupted_rows_sroa_0_1;
+  wire         _GEN_8 = valid2_0 & ranked_full_n;
+  wire         _GEN_9 = active2 & ~valid2_0;
+  wire         _GEN_10 =
+    active1 & ~valid1_0 & ~valid1_1 & ~valid1_2 & ~valid1_3 & ~valid1_4 & ~valid1_5;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -981,344 +993,378 @@ module kv_prefetch_rank_speckv_Prefetch(
       valid1_1 <= 1'h0;
       valid1_2 <= 1'h0;
       valid1_3 <= 1'h0;
+      valid1_4 <= 1'h0;
+      valid1_5 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_0 <= 1'h0;
       active2 <= 1'h0;
-      valid3_0 <= 1'h0;
-      active3 <= 1'h0;
     end
     else begin
-      valid0_0 <= ap_start | valid0_0 & ~_GEN_2;
-      active0 <= ap_start | active0 & ~_GEN_3;
-      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_1;
-      valid1_2 <= _GEN_1 | valid1_2 & ~_GEN_0;
-      valid1_3 <= _GEN_0;
-      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_6 & orders_dout[181]);
-      active1 <= _GEN_5 | active1 & ~_GEN_11;
-      valid2_0 <= _GEN_11;
-      active2 <= _GEN_11 | active2 & ~_GEN_8;
-      valid3_0 <= _GEN | valid3_0 & ~_GEN_9;
-      active3 <= _GEN | active3 & ~_GEN_10;
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN_5;
+      valid1_1 <= _GEN_4 | valid1_1 & ~_GEN_3;
+      valid1_2 <= _GEN_3 | valid1_2 & ~_GEN_2;
+      valid1_3 <= _GEN_2 | valid1_3 & ~_GEN_1;
+      valid1_4 <= _GEN_1 | valid1_4 & ~_GEN_0;
+      valid1_5 <= _GEN_0 | valid1_5 & ~_GEN;
+      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_4 & next_sroa_45_03451_r1);
+      active1 <= _GEN_5 | active1 & ~_GEN_10;
+      valid2_0 <= _GEN_10 | valid2_0 & ~_GEN_8;
+      active2 <= _GEN_10 | active2 & ~_GEN_9;
     end
   end // always_ff @(posedge)
   reg  [15:0]  order_sroa_27_0_r1;
-  reg  [7:0]   order_sroa_38_02801_in_r1;
-  reg          counts_02798_r1;
-  reg  [31:0]  other_keys_sroa_0_02797_r1;
-  reg  [31:0]  lost_pages_sroa_0_02796_r1;
-  reg  [31:0]  corrupted_rows_sroa_0_02795_r1;
-  reg  [63:0]  order_sroa_232259_02794_r1;
-  reg  [63:0]  order_sroa_412264_02793_r1;
-  reg  [31:0]  order_sroa_332261_0_in2792_r1;
-  reg  [7:0]   order_sroa_20_02791_r1;
-  reg  [7:0]   order_sroa_0_0_in2790_r1;
+  reg  [31:0]  other_keys_sroa_0_03481_r1;
+  reg  [31:0]  lost_pages_sroa_0_03480_r1;
+  reg  [31:0]  corrupted_rows_sroa_0_03479_r1;
+  reg  [63:0]  order_sroa_232910_03478_r1;
+  reg  [63:0]  order_sroa_422916_03477_r1;
+  reg  [4:0]   order_sroa_39_03476_r1;
+  reg  [16:0]  order_sroa_342913_03475_r1;
+  reg  [7:0]   order_sroa_20_03474_r1;
+  reg  [3:0]   order_sroa_0_03473_r1;
+  reg          cmp_i2152_r1s1;
+  reg          cmp_i2152_r1s2;
+  reg          tobool_not_i681_r1s1;
+  reg          tobool_not_i681_r1s2;
+  reg  [577:0] table_r1s2;
+  reg          tobool_not_i676_r1s1;
+  reg          tobool_not_i676_r1s2;
+  reg  [255:0] waiting_sroa_0_03472_r1;
+  reg  [255:0] waiting_sroa_5_03471_r1;
+  reg  [63:0]  waiting_sroa_8_03470_r1;
+  reg  [1:0]   waiting_sroa_11_03469_r1;
+  reg          parity_r1s2;
+  reg          waiting_sroa_14_03468_r1;
+  reg  [15:0]  far_sroa_14_0_r1s1;
+  reg  [15:0]  far_sroa_14_0_r1s2;
+  reg          cmp_i49_i513_r1s1;
+  reg          cmp_i49_i513_r1s2;
+  reg  [63:0]  far_sroa_103347_0_r1s1;
+  reg          cmp_i31_i529_r1s2;
+  reg  [15:0]  waiting_sroa_172866_03467_r1;
+  reg  [16:0]  v375_r1s1;
+  reg  [16:0]  v375_r1s2;
+  reg  [255:0] waiting_sroa_212867_03466_r1;
+  reg          waiting_sroa_24_03465_r1;
+  reg  [255:0] written1_sroa_0_03464_r1;
+  reg  [255:0] written1_sroa_6_03463_r1;
+  reg  [63:0]  written1_sroa_10_03462_r1;
+  reg          written1_sroa_14_03461_r1;
+  reg          written1_sroa_18_03460_r1;
+  reg          written2_sroa_14_03459_r1;
+  reg          written2_sroa_11_03458_r1;
+  reg  [63:0]  written2_sroa_8_03457_r1;
+  reg  [255:0] written2_sroa_5_03456_r1;
+  reg  [255:0] written2_sroa_0_03455_r1;
+  reg  [1:0]   made_up_sroa_0_03454_r1;
+  reg          and_i245_i_r1s1;
+  reg          and_i245_i_r1s2;
+  reg          holds_next_sroa_0_03453_r1;
+  reg          next_sroa_50_03452_r1;
+  reg          next_sroa_41_03450_r1;
+  reg  [7:0]   next_sroa_36_03449_r1;
+  reg          next_sroa_32_03448_r1;
+  reg  [63:0]  next_sroa_293369_03447_r1;
+  reg  [4:0]   next_sroa_26_03446_r1;
+  reg  [16:0]  next_sroa_213366_03445_r1;
+  reg  [15:0]  next_sroa_16_03444_r1;
+  reg  [63:0]  next_sroa_113361_03443_r1;
+  reg  [7:0]   next_sroa_8_03442_r1;
+  reg  [3:0]   next_sroa_0_03441_r1;
+  reg  [255:0] written0_sroa_0_03440_r1;
+  reg  [255:0] written0_sroa_8_03439_r1;
+  reg  [63:0]  written0_sroa_14_03438_r1;
+  reg          written0_sroa_20_03437_r1;
+  reg          written0_sroa_26_03436_r1;
   reg          and_r1s1;
   reg          and_r1s2;
-  reg  [182:0] orders_r1s1;
-  reg          and_i371_r1s2;
-  reg          cmp_i24_i250_r1s1;
-  reg          invariant_op_r1s2;
-  reg          and_i371_1_r1s2;
-  reg          and_i371_2_r1s2;
-  reg          and_i371_3_r1s2;
-  reg          and_i371_4_r1s2;
-  reg          and_i371_5_r1s2;
-  reg          and_i371_6_r1s2;
-  reg          and_i371_7_r1s2;
-  reg          and_i371_8_r1s2;
-  reg          and_i371_9_r1s2;
-  reg          and_i371_10_r1s2;
-  reg          and_i371_11_r1s2;
-  reg          and_i371_12_r1s2;
-  reg          and_i371_13_r1s2;
-  reg          and_i371_14_r1s2;
-  reg          and_i371_15_r1s2;
-  reg          and_i267_i_r1s1;
-  reg          and_i267_i_r1s2;
-  reg  [182:0] orders_r1s2;
-  reg          or_i1921_r1s2;
-  reg          row_sroa_55_02789_in_r1;
-  reg          tobool141_not_i_r1s1;
-  reg          tobool141_not_i_r1s2;
-  reg          and_i377_r1s2;
-  reg          tobool324_not_i_r1s1;
-  reg          tobool324_not_i_r1s2;
-  reg  [15:0]  v14_r1s2;
-  reg  [15:0]  v18_r1s2;
-  reg  [15:0]  v23_r1s2;
-  reg  [15:0]  v28_r1s2;
-  reg  [15:0]  v32_r1s2;
-  reg  [15:0]  v37_r1s2;
-  reg  [15:0]  v41_r1s2;
-  reg  [15:0]  v46_r1s2;
-  reg  [15:0]  v50_r1s2;
-  reg  [15:0]  v54_r1s2;
-  reg  [15:0]  v59_r1s2;
-  reg  [15:0]  v63_r1s2;
-  reg  [15:0]  v68_r1s2;
-  reg  [15:0]  v72_r1s2;
-  reg  [15:0]  v81_r1s2;
-  reg  [15:0]  spec_select2757_15_r1s2;
-  reg  [255:0] row_sroa_392606_02787_r1;
-  reg  [15:0]  row_sroa_312601_02786_r1;
-  reg          parity_r1s2;
-  reg          row_sroa_25_02785_r1;
-  reg  [577:0] table_r1s2;
-  reg          row_sroa_21_02784_r1;
-  reg  [63:0]  row_sroa_17_02783_r1;
-  assign _GEN = _GEN_4 | _GEN_8;
-  reg  [31:0]  corrupted_rows_sroa_0_0_lcssa_r3;
-  reg  [31:0]  lost_pages_sroa_0_0_lcssa_r3;
-  reg  [31:0]  other_keys_sroa_0_0_lcssa_r3;
-  wire [16:0]  _GEN_12 = {1'h0, orders_r1s1[107:92]};
-  wire [16:0]  _GEN_13 = {1'h0, orders_r1s2[107:92]};
-  wire         _GEN_14 = orders_dout[3:0] == 4'h1;
-  wire         _GEN_15 = ~row_sroa_45_02788_r1 & row_sroa_55_02789_in_r1;
-  wire         _GEN_16 = row_sroa_312601_02786_r1[15] | row_sroa_55_02789_in_r1;
-  wire [15:0]  _GEN_17 =
-    {row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[15:0] & _GEN_16,
-     row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[14],
-     row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[13],
-     row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[12],
-     row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[11],
-     row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[10],
-     row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[9],
-     row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[8],
-     row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[7],
-     row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[6],
-     row_sroa_392606_02787_r1[95:80] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[5],
-     row_sroa_392606_02787_r1[79:64] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[4],
-     row_sroa_392606_02787_r1[63:48] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[3],
-     row_sroa_392606_02787_r1[47:32] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[2],
-     row_sroa_392606_02787_r1[31:16] >= row_sroa_8_02782_r1[15:0]
-       & row_sroa_312601_02786_r1[1],
-     _GEN_15};
-  wire         _GEN_18 =
-    row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[31:16] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[47:32] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[2]
-    | row_sroa_392606_02787_r1[63:48] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[3]
-    | row_sroa_392606_02787_r1[79:64] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[4]
-    | row_sroa_392606_02787_r1[95:80] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[5]
-    | row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[6]
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[31:16]
-    & row_sroa_312601_02786_r1[14];
-  wire         _GEN_19 =
-    row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[47:32] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[63:48] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[3]
-    | row_sroa_392606_02787_r1[79:64] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[4]
-    | row_sroa_392606_02787_r1[95:80] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[5]
-    | row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[6]
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[47:32]
-    & row_sroa_312601_02786_r1[13];
+  reg          tobool_not_i_i_r1s1;
+  reg          tobool_not_i_i_r1s2;
+  reg  [63:0]  next_sroa_113361_03443_r1s1;
+  reg          cmp_i31_i431_r1s2;
+  reg          and_i239_i_r1s1;
+  reg          and_i239_i_r1s2;
+  reg  [15:0]  next_sroa_16_03444_r1s1;
+  reg  [15:0]  next_sroa_16_03444_r1s2;
+  reg          next_sroa_32_03448_r1s1;
+  reg          or_i2367_r1s2;
+  reg          row_sroa_76_03435_r1;
+  reg          tobool145_not_i_r1s1;
+  reg          tobool145_not_i_r1s2;
+  reg          row_sroa_65_03434_r1;
+  reg          next_sroa_41_03450_r1s1;
+  reg          next_sroa_41_03450_r1s2;
+  reg  [16:0]  next_sroa_213366_03445_r1s1;
+  reg  [16:0]  next_sroa_213366_03445_r1s2;
+  reg  [255:0] row_sroa_583294_03433_r1;
+  reg          cmp_i360_r1s1;
+  reg          cmp_i360_r1s2;
+  reg  [15:0]  row_sroa_513290_03432_r1;
+  reg          row_sroa_41_03431_r1;
+  reg  [1:0]   row_sroa_33_03430_r1;
+  reg  [63:0]  row_sroa_25_03429_r1;
+  reg          next_sroa_36_03449_r1s1;
+  reg          next_sroa_36_03449_r1s2;
+  reg  [255:0] row_sroa_12_03428_r1;
+  reg  [255:0] row_sroa_0_03427_r1;
+  wire [16:0]  _GEN_11 = {1'h0, v375_r1s2[15:0]};
+  wire         _GEN_12 = _GEN_5 | next_sroa_45_03451_r1;
+  wire [16:0]  _GEN_13 = {1'h0, next_sroa_213366_03445_r1s2[15:0]};
+  wire [255:0] _GEN_14 =
+    tobool_not_i_i_r1s2 ? waiting_sroa_5_03471_r1 : written0_sroa_8_03439_r1;
+  wire [255:0] _GEN_15 =
+    tobool_not_i_i_r1s2 ? waiting_sroa_0_03472_r1 : written0_sroa_0_03440_r1;
+  wire         _GEN_16 = made_up_sroa_0_03454_r1 == 2'h0;
+  wire         _GEN_17 = ~row_sroa_65_03434_r1 & row_sroa_76_03435_r1;
+  wire         _GEN_18 = row_sroa_513290_03432_r1[15] | row_sroa_76_03435_r1;
+  wire [15:0]  _GEN_19 =
+    {row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[15:0] & _GEN_18,
+     row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[14],
+     row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[13],
+     row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[12],
+     row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[11],
+     row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[10],
+     row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[9],
+     row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[8],
+     row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[7],
+     row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[6],
+     row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[5],
+     row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[4],
+     row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[3],
+     row_sroa_583294_03433_r1[47:32] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[2],
+     row_sroa_583294_03433_r1[31:16] >= row_sroa_12_03428_r1[15:0]
+       & row_sroa_513290_03432_r1[1],
+     _GEN_17};
   wire         _GEN_20 =
-    row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[63:48] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[79:64] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[4]
-    | row_sroa_392606_02787_r1[95:80] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[5]
-    | row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[6]
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[63:48]
-    & row_sroa_312601_02786_r1[12];
+    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[31:16] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[47:32] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[2]
+    | row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[3]
+    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[4]
+    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[5]
+    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[6]
+    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[31:16]
+    & row_sroa_513290_03432_r1[14];
   wire         _GEN_21 =
-    row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[79:64] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[95:80] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[5]
-    | row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[6]
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[79:64]
-    & row_sroa_312601_02786_r1[11];
+    row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[47:32] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[3]
+    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[4]
+    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[5]
+    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[6]
+    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[47:32]
+    & row_sroa_513290_03432_r1[13];
   wire         _GEN_22 =
-    row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[95:80] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[111:96] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[6]
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[95:80]
-    & row_sroa_312601_02786_r1[10];
+    row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[63:48] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[4]
+    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[5]
+    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[6]
+    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[63:48]
+    & row_sroa_513290_03432_r1[12];
   wire         _GEN_23 =
-    row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[111:96] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[127:112] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[7]
-    | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[8]
-    | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[111:96]
-    & row_sroa_312601_02786_r1[9];
+    row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[79:64] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[5]
+    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[6]
+    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[79:64]
+    & row_sroa_513290_03432_r1[11];
   wire         _GEN_24 =
-    row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[127:112] & _GEN_16
-    | _GEN_15 | row_sroa_392606_02787_r1[143:128] >= row_sroa_8_02782_r1[127:112]
-    & row_sroa_312601_02786_r1[8];
+    row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[95:80] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[6]
+    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[95:80]
+    & row_sroa_513290_03432_r1[10];
   wire         _GEN_25 =
-    _GEN_15 | row_sroa_392606_02787_r1[159:144] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[9]
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[143:128]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[143:128] & _GEN_16;
+    row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[111:96] & _GEN_18
+    | _GEN_17 | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[7]
+    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[8]
+    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[111:96]
+    & row_sroa_513290_03432_r1[9];
   wire         _GEN_26 =
-    row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[159:144] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[175:160] >= row_sroa_8_02782_r1[159:144]
-    & row_sroa_312601_02786_r1[10]
-    | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[159:144]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[159:144]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[159:144]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[159:144]
-    & row_sroa_312601_02786_r1[14];
+    row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[127:112] & _GEN_18
+    | _GEN_17 | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[127:112]
+    & row_sroa_513290_03432_r1[8];
   wire         _GEN_27 =
-    row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[175:160]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[175:160] & _GEN_16
-    | _GEN_15 | row_sroa_392606_02787_r1[191:176] >= row_sroa_8_02782_r1[175:160]
-    & row_sroa_312601_02786_r1[11]
-    | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[175:160]
-    & row_sroa_312601_02786_r1[12]
-    | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[175:160]
-    & row_sroa_312601_02786_r1[13];
+    _GEN_17 | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[9]
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[143:128]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[143:128] & _GEN_18;
   wire         _GEN_28 =
-    row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[191:176]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[191:176]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[191:176] & _GEN_16
-    | _GEN_15 | row_sroa_392606_02787_r1[207:192] >= row_sroa_8_02782_r1[191:176]
-    & row_sroa_312601_02786_r1[12];
+    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[159:144] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[159:144]
+    & row_sroa_513290_03432_r1[10]
+    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[159:144]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[159:144]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[159:144]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[159:144]
+    & row_sroa_513290_03432_r1[14];
   wire         _GEN_29 =
-    _GEN_15 | row_sroa_392606_02787_r1[223:208] >= row_sroa_8_02782_r1[207:192]
-    & row_sroa_312601_02786_r1[13]
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[207:192]
-    & row_sroa_312601_02786_r1[14]
-    | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[207:192] & _GEN_16;
+    row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[175:160]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[175:160] & _GEN_18
+    | _GEN_17 | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[175:160]
+    & row_sroa_513290_03432_r1[11]
+    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[175:160]
+    & row_sroa_513290_03432_r1[12]
+    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[175:160]
+    & row_sroa_513290_03432_r1[13];
   wire         _GEN_30 =
-    row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[223:208] & _GEN_16 | _GEN_15
-    | row_sroa_392606_02787_r1[239:224] >= row_sroa_8_02782_r1[223:208]
-    & row_sroa_312601_02786_r1[14];
+    row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[191:176]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[191:176]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[191:176] & _GEN_18
+    | _GEN_17 | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[191:176]
+    & row_sroa_513290_03432_r1[12];
   wire         _GEN_31 =
-    _GEN_15 | row_sroa_392606_02787_r1[255:240] >= row_sroa_8_02782_r1[239:224] & _GEN_16;
-  wire [15:0]  _GEN_32 =
-    {_GEN_15,
+    _GEN_17 | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[207:192]
+    & row_sroa_513290_03432_r1[13]
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[207:192]
+    & row_sroa_513290_03432_r1[14]
+    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[207:192] & _GEN_18;
+  wire         _GEN_32 =
+    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[223:208] & _GEN_18 | _GEN_17
+    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[223:208]
+    & row_sroa_513290_03432_r1[14];
+  wire         _GEN_33 =
+    _GEN_17 | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[239:224]
+    & _GEN_18;
+  wire [15:0]  _GEN_34 =
+    {_GEN_17,
+     _GEN_33,
+     _GEN_32,
      _GEN_31,
      _GEN_30,
      _GEN_29,
@@ -1331,986 +1377,1245 @@ module kv_prefetch_rank_speckv_Prefetch(
      _GEN_22,
      _GEN_21,
      _GEN_20,
-     _GEN_19,
-     _GEN_18,
-     |_GEN_17} | {_GEN_16, row_sroa_312601_02786_r1[14:0]};
-  wire [15:0]  _GEN_33 =
-    (_GEN_16 ? row_sroa_392606_02787_r1[255:240] : 16'h0)
-    | (row_sroa_312601_02786_r1[7] ? row_sroa_392606_02787_r1[127:112] : 16'h0)
-    | (row_sroa_312601_02786_r1[11] ? row_sroa_392606_02787_r1[191:176] : 16'h0)
-    | (row_sroa_312601_02786_r1[3] ? row_sroa_392606_02787_r1[63:48] : 16'h0)
-    | (row_sroa_312601_02786_r1[13] ? row_sroa_392606_02787_r1[223:208] : 16'h0)
-    | (row_sroa_312601_02786_r1[5] ? row_sroa_392606_02787_r1[95:80] : 16'h0)
-    | (row_sroa_312601_02786_r1[9] ? row_sroa_392606_02787_r1[159:144] : 16'h0)
-    | (row_sroa_312601_02786_r1[1] ? row_sroa_392606_02787_r1[31:16] : 16'h0)
-    | (row_sroa_312601_02786_r1[14] ? row_sroa_392606_02787_r1[239:224] : 16'h0)
-    | (row_sroa_312601_02786_r1[6] ? row_sroa_392606_02787_r1[111:96] : 16'h0)
-    | (row_sroa_312601_02786_r1[10] ? row_sroa_392606_02787_r1[175:160] : 16'h0)
-    | (row_sroa_312601_02786_r1[2] ? row_sroa_392606_02787_r1[47:32] : 16'h0)
-    | (row_sroa_312601_02786_r1[12] ? row_sroa_392606_02787_r1[207:192] : 16'h0)
-    | (row_sroa_312601_02786_r1[4] ? row_sroa_392606_02787_r1[79:64] : 16'h0)
-    | (row_sroa_312601_02786_r1[8] ? row_sroa_392606_02787_r1[143:128] : 16'h0)
-    | (row_sroa_312601_02786_r1[0] ? row_sroa_392606_02787_r1[15:0] : 16'h0);
-  wire         _GEN_34 = order_sroa_0_0_in2790_r1[3:0] == 4'h6;
-  wire         _GEN_35 = or_i1937_r1s2 & row_sroa_25_02785_r1;
-  wire         _GEN_36 =
-    _GEN_35 | cmp_i18_i_r1s2 & row_sroa_45_02788_r1 | cmp_i12_i_r1s2
-    | ~row_sroa_45_02788_r1 & cmp_i_i415_r1s2;
-  wire         _GEN_37 = cmp_i14_i_r1s2 & row_sroa_45_02788_r1;
+     |_GEN_19} | {_GEN_18, row_sroa_513290_03432_r1[14:0]};
+  wire [15:0]  _GEN_35 = _GEN_34[0] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[15:0];
+  wire [15:0]  _GEN_36 =
+    (|_GEN_19)
+      ? row_sroa_0_03427_r1[15:0]
+      : _GEN_34[1] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[31:16];
+  wire [15:0]  _GEN_37 =
+    _GEN_20
+      ? row_sroa_0_03427_r1[31:16]
+      : _GEN_34[2] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[47:32];
   wire [15:0]  _GEN_38 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[15:1]} : row_sroa_8_02782_r1[15:0];
-  wire [15:0]  _GEN_39 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[15:0];
+    _GEN_21
+      ? row_sroa_0_03427_r1[47:32]
+      : _GEN_34[3] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[63:48];
+  wire [15:0]  _GEN_39 =
+    _GEN_22
+      ? row_sroa_0_03427_r1[63:48]
+      : _GEN_34[4] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[79:64];
   wire [15:0]  _GEN_40 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[31:17]} : row_sroa_8_02782_r1[31:16];
-  wire [15:0]  _GEN_41 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[31:16];
+    ~_GEN_23
+      ? (_GEN_34[5] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[95:80])
+      : row_sroa_0_03427_r1[79:64];
+  wire [15:0]  _GEN_41 =
+    ~_GEN_24
+      ? (_GEN_34[6] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[111:96])
+      : row_sroa_0_03427_r1[95:80];
   wire [15:0]  _GEN_42 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[47:33]} : row_sroa_8_02782_r1[47:32];
-  wire [15:0]  _GEN_43 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[47:32];
+    ~_GEN_25
+      ? (_GEN_34[7] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[127:112])
+      : row_sroa_0_03427_r1[111:96];
+  wire [15:0]  _GEN_43 =
+    ~_GEN_26
+      ? (_GEN_34[8] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[143:128])
+      : row_sroa_0_03427_r1[127:112];
   wire [15:0]  _GEN_44 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[63:49]} : row_sroa_8_02782_r1[63:48];
-  wire [15:0]  _GEN_45 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[63:48];
+    ~_GEN_27
+      ? (_GEN_34[9] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[159:144])
+      : row_sroa_0_03427_r1[143:128];
+  wire [15:0]  _GEN_45 =
+    ~_GEN_28
+      ? (_GEN_34[10] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[175:160])
+      : row_sroa_0_03427_r1[159:144];
   wire [15:0]  _GEN_46 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[79:65]} : row_sroa_8_02782_r1[79:64];
+    ~_GEN_29
+      ? (_GEN_34[11] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[191:176])
+      : row_sroa_0_03427_r1[175:160];
   wire [15:0]  _GEN_47 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[95:81]} : row_sroa_8_02782_r1[95:80];
-  wire [15:0]  _GEN_48 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[79:64];
-  wire [15:0]  _GEN_49 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[95:80];
+    ~_GEN_30
+      ? (_GEN_34[12] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[207:192])
+      : row_sroa_0_03427_r1[191:176];
+  wire [15:0]  _GEN_48 =
+    ~_GEN_31
+      ? (_GEN_34[13] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[223:208])
+      : row_sroa_0_03427_r1[207:192];
+  wire [15:0]  _GEN_49 =
+    ~_GEN_32
+      ? (_GEN_34[14] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[239:224])
+      : row_sroa_0_03427_r1[223:208];
   wire [15:0]  _GEN_50 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[111:97]} : row_sroa_8_02782_r1[111:96];
+    ~_GEN_33
+      ? (_GEN_34[15] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[255:240])
+      : row_sroa_0_03427_r1[239:224];
   wire [15:0]  _GEN_51 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[127:113]} : row_sroa_8_02782_r1[127:112];
-  wire [15:0]  _GEN_52 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[111:96];
-  wire [15:0]  _GEN_53 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[143:129]} : row_sroa_8_02782_r1[143:128];
-  wire [15:0]  _GEN_54 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[127:112];
-  wire [15:0]  _GEN_55 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[159:145]} : row_sroa_8_02782_r1[159:144];
-  wire [15:0]  _GEN_56 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[143:128];
+    (_GEN_18 ? row_sroa_583294_03433_r1[255:240] : 16'h0)
+    | (row_sroa_513290_03432_r1[7] ? row_sroa_583294_03433_r1[127:112] : 16'h0)
+    | (row_sroa_513290_03432_r1[11] ? row_sroa_583294_03433_r1[191:176] : 16'h0)
+    | (row_sroa_513290_03432_r1[3] ? row_sroa_583294_03433_r1[63:48] : 16'h0)
+    | (row_sroa_513290_03432_r1[13] ? row_sroa_583294_03433_r1[223:208] : 16'h0)
+    | (row_sroa_513290_03432_r1[5] ? row_sroa_583294_03433_r1[95:80] : 16'h0)
+    | (row_sroa_513290_03432_r1[9] ? row_sroa_583294_03433_r1[159:144] : 16'h0)
+    | (row_sroa_513290_03432_r1[1] ? row_sroa_583294_03433_r1[31:16] : 16'h0)
+    | (row_sroa_513290_03432_r1[14] ? row_sroa_583294_03433_r1[239:224] : 16'h0)
+    | (row_sroa_513290_03432_r1[6] ? row_sroa_583294_03433_r1[111:96] : 16'h0)
+    | (row_sroa_513290_03432_r1[10] ? row_sroa_583294_03433_r1[175:160] : 16'h0)
+    | (row_sroa_513290_03432_r1[2] ? row_sroa_583294_03433_r1[47:32] : 16'h0)
+    | (row_sroa_513290_03432_r1[12] ? row_sroa_583294_03433_r1[207:192] : 16'h0)
+    | (row_sroa_513290_03432_r1[4] ? row_sroa_583294_03433_r1[79:64] : 16'h0)
+    | (row_sroa_513290_03432_r1[8] ? row_sroa_583294_03433_r1[143:128] : 16'h0)
+    | (row_sroa_513290_03432_r1[0] ? row_sroa_583294_03433_r1[15:0] : 16'h0);
+  wire         _GEN_52 = order_sroa_0_03473_r1 == 4'h6;
+  wire         _GEN_53 = or_i2383_r1s2 & row_sroa_41_03431_r1;
+  wire         _GEN_54 = order_sroa_0_03473_r1 == 4'h1;
+  wire         _GEN_55 =
+    _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03434_r1 | cmp_i28_i_r1s2
+    | ~row_sroa_65_03434_r1 & cmp_i_i801_r1s2;
+  wire         _GEN_56 = cmp_i20_i_r1s2 & row_sroa_65_03434_r1;
   wire [15:0]  _GEN_57 =
-    _GEN_36
+    _GEN_55
       ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[175:161]} : row_sroa_8_02782_r1[175:160];
-  wire [15:0]  _GEN_58 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[159:144];
-  wire [15:0]  _GEN_59 =
-    _GEN_36
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[15:1]} : row_sroa_12_03428_r1[15:0];
+  wire [15:0]  _GEN_58 =
+    _GEN_17 ? order_sroa_342913_03475_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
+  wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[15:0];
+  wire [15:0]  _GEN_60 =
+    _GEN_55
       ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[191:177]} : row_sroa_8_02782_r1[191:176];
-  wire [15:0]  _GEN_60 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[175:160];
-  wire [15:0]  _GEN_61 =
-    _GEN_36
-      ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[207:193]} : row_sroa_8_02782_r1[207:192];
-  wire [15:0]  _GEN_62 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[191:176];
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[31:17]} : row_sroa_12_03428_r1[31:16];
+  wire [15:0]  _GEN_61 = (|_GEN_19) ? _GEN_59 : _GEN_34[1] ? _GEN_51 : _GEN_60;
+  wire [15:0]  _GEN_62 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[31:16];
   wire [15:0]  _GEN_63 =
-    _GEN_36
+    _GEN_55
       ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[223:209]} : row_sroa_8_02782_r1[223:208];
-  wire [15:0]  _GEN_64 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[207:192];
-  wire [15:0]  _GEN_65 =
-    _GEN_36
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[47:33]} : row_sroa_12_03428_r1[47:32];
+  wire [15:0]  _GEN_64 = _GEN_20 ? _GEN_62 : _GEN_34[2] ? _GEN_51 : _GEN_63;
+  wire [15:0]  _GEN_65 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[47:32];
+  wire [15:0]  _GEN_66 =
+    _GEN_55
       ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[239:225]} : row_sroa_8_02782_r1[239:224];
-  wire [15:0]  _GEN_66 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[223:208];
-  wire [15:0]  _GEN_67 =
-    _GEN_36
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[63:49]} : row_sroa_12_03428_r1[63:48];
+  wire [15:0]  _GEN_67 = _GEN_21 ? _GEN_65 : _GEN_34[3] ? _GEN_51 : _GEN_66;
+  wire [15:0]  _GEN_68 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[63:48];
+  wire [15:0]  _GEN_69 =
+    _GEN_55
       ? 16'h0
-      : _GEN_37 ? {1'h0, row_sroa_8_02782_r1[255:241]} : row_sroa_8_02782_r1[255:240];
-  wire [15:0]  _GEN_68 = _GEN_36 ? 16'h0 : row_sroa_8_02782_r1[239:224];
-  wire [63:0]  _GEN_69 =
-    cmp_i_i415_r1s1 ? order_sroa_232259_02794_r1s1 : row_sroa_17_02783_r1;
-  wire         _GEN_70 = cmp_i_i415_r1s2 | row_sroa_21_02784_r1 & ~_GEN_36;
-  wire         _GEN_71 = cmp_i222_i_r1s2 | row_sroa_25_02785_r1 & ~_GEN_36;
-  wire [31:0]  _GEN_72 = corrupted_rows_sroa_0_02795_r1 + {31'h0, _GEN_35};
-  wire [31:0]  _GEN_73 =
-    lost_pages_sroa_0_02796_r1
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[79:65]} : row_sroa_12_03428_r1[79:64];
+  wire [15:0]  _GEN_70 = _GEN_22 ? _GEN_68 : _GEN_34[4] ? _GEN_51 : _GEN_69;
+  wire [15:0]  _GEN_71 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[95:81]} : row_sroa_12_03428_r1[95:80];
+  wire [15:0]  _GEN_72 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[79:64];
+  wire [15:0]  _GEN_73 = ~_GEN_23 ? (_GEN_34[5] ? _GEN_51 : _GEN_71) : _GEN_72;
+  wire [15:0]  _GEN_74 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[111:97]} : row_sroa_12_03428_r1[111:96];
+  wire [15:0]  _GEN_75 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[95:80];
+  wire [15:0]  _GEN_76 = ~_GEN_24 ? (_GEN_34[6] ? _GEN_51 : _GEN_74) : _GEN_75;
+  wire [15:0]  _GEN_77 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[127:113]} : row_sroa_12_03428_r1[127:112];
+  wire [15:0]  _GEN_78 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[111:96];
+  wire [15:0]  _GEN_79 = ~_GEN_25 ? (_GEN_34[7] ? _GEN_51 : _GEN_77) : _GEN_78;
+  wire [15:0]  _GEN_80 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[143:129]} : row_sroa_12_03428_r1[143:128];
+  wire [15:0]  _GEN_81 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[127:112];
+  wire [15:0]  _GEN_82 = ~_GEN_26 ? (_GEN_34[8] ? _GEN_51 : _GEN_80) : _GEN_81;
+  wire [15:0]  _GEN_83 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[159:145]} : row_sroa_12_03428_r1[159:144];
+  wire [15:0]  _GEN_84 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[143:128];
+  wire [15:0]  _GEN_85 = ~_GEN_27 ? (_GEN_34[9] ? _GEN_51 : _GEN_83) : _GEN_84;
+  wire [15:0]  _GEN_86 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[175:161]} : row_sroa_12_03428_r1[175:160];
+  wire [15:0]  _GEN_87 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[159:144];
+  wire [15:0]  _GEN_88 = ~_GEN_28 ? (_GEN_34[10] ? _GEN_51 : _GEN_86) : _GEN_87;
+  wire [15:0]  _GEN_89 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[191:177]} : row_sroa_12_03428_r1[191:176];
+  wire [15:0]  _GEN_90 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[175:160];
+  wire [15:0]  _GEN_91 = ~_GEN_29 ? (_GEN_34[11] ? _GEN_51 : _GEN_89) : _GEN_90;
+  wire [15:0]  _GEN_92 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[207:193]} : row_sroa_12_03428_r1[207:192];
+  wire [15:0]  _GEN_93 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[191:176];
+  wire [15:0]  _GEN_94 = ~_GEN_30 ? (_GEN_34[12] ? _GEN_51 : _GEN_92) : _GEN_93;
+  wire [15:0]  _GEN_95 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[223:209]} : row_sroa_12_03428_r1[223:208];
+  wire [15:0]  _GEN_96 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[207:192];
+  wire [15:0]  _GEN_97 = ~_GEN_31 ? (_GEN_34[13] ? _GEN_51 : _GEN_95) : _GEN_96;
+  wire [15:0]  _GEN_98 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[239:225]} : row_sroa_12_03428_r1[239:224];
+  wire [15:0]  _GEN_99 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[223:208];
+  wire [15:0]  _GEN_100 = ~_GEN_32 ? (_GEN_34[14] ? _GEN_51 : _GEN_98) : _GEN_99;
+  wire [15:0]  _GEN_101 =
+    _GEN_55
+      ? 16'h0
+      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[255:241]} : row_sroa_12_03428_r1[255:240];
+  wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[239:224];
+  wire [15:0]  _GEN_103 = ~_GEN_33 ? (_GEN_34[15] ? _GEN_51 : _GEN_101) : _GEN_102;
+  wire [63:0]  _GEN_104 =
+    cmp_i_i801_r1s1 ? order_sroa_232910_03478_r1s1 : row_sroa_25_03429_r1;
+  wire         _GEN_105 = cmp_i_i801_r1s2 | row_sroa_33_03430_r1[0] & ~_GEN_55;
+  wire         _GEN_106 = cmp_i389_i_r1s2 | row_sroa_41_03431_r1 & ~_GEN_55;
+  wire [31:0]  _GEN_107 =
+    other_keys_sroa_0_03481_r1
+    + {31'h0, _GEN_17 & ~row_sroa_41_03431_r1 & row_sroa_33_03430_r1[0]};
+  wire [31:0]  _GEN_108 =
+    lost_pages_sroa_0_03480_r1
     + {31'h0,
-       row_sroa_55_02789_in_r1 & row_sroa_45_02788_r1
-         & (|(row_sroa_8_02782_r1[255:240]))};
-  wire [31:0]  _GEN_74 =
-    other_keys_sroa_0_02797_r1
-    + {31'h0, _GEN_15 & ~row_sroa_25_02785_r1 & row_sroa_21_02784_r1};
-  wire         _GEN_75 = _GEN_5 | _GEN_6;
-  wire         _GEN_76 = _GEN_5 | _GEN_0;
-  wire         _GEN_77 =
-    ~(^_table_0_rd) & _table_0_rd[576] & _table_0_rd[575:512] == orders_r1s1[75:12];
-  wire         _GEN_78 = and_i371_r1s2 & invariant_op_r1s2;
-  wire         _GEN_79 = and_i371_1_r1s2 & invariant_op_r1s2;
-  wire         _GEN_80 = and_i371_2_r1s2 & invariant_op_r1s2;
-  wire         _GEN_81 = and_i371_3_r1s2 & invariant_op_r1s2;
-  wire         _GEN_82 = and_i371_4_r1s2 & invariant_op_r1s2;
-  wire         _GEN_83 = and_i371_5_r1s2 & invariant_op_r1s2;
-  wire         _GEN_84 = and_i371_6_r1s2 & invariant_op_r1s2;
-  wire         _GEN_85 = and_i371_7_r1s2 & invariant_op_r1s2;
-  wire         _GEN_86 = and_i371_8_r1s2 & invariant_op_r1s2;
-  wire         _GEN_87 = and_i371_9_r1s2 & invariant_op_r1s2;
-  wire         _GEN_88 = and_i371_10_r1s2 & invariant_op_r1s2;
-  wire         _GEN_89 = and_i371_11_r1s2 & invariant_op_r1s2;
-  wire         _GEN_90 = and_i371_12_r1s2 & invariant_op_r1s2;
-  wire         _GEN_91 = and_i371_13_r1s2 & invariant_op_r1s2;
-  wire         _GEN_92 = and_i371_14_r1s2 & invariant_op_r1s2;
-  wire         _GEN_93 = and_i371_15_r1s2 & invariant_op_r1s2;
-  wire         _GEN_94 =
-    row_sroa_0_02781_r1[15:0] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[15:1])) | ~_GEN_37 & row_sroa_8_02782_r1[0]);
-  wire         _GEN_95 =
-    row_sroa_0_02781_r1[31:16] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[31:17])) | ~_GEN_37 & row_sroa_8_02782_r1[16]);
-  wire         _GEN_96 =
-    row_sroa_0_02781_r1[47:32] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[47:33])) | ~_GEN_37 & row_sroa_8_02782_r1[32]);
-  wire         _GEN_97 =
-    row_sroa_0_02781_r1[63:48] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[63:49])) | ~_GEN_37 & row_sroa_8_02782_r1[48]);
-  wire         _GEN_98 =
-    row_sroa_0_02781_r1[79:64] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[79:65])) | ~_GEN_37 & row_sroa_8_02782_r1[64]);
-  wire         _GEN_99 =
-    row_sroa_0_02781_r1[95:80] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[95:81])) | ~_GEN_37 & row_sroa_8_02782_r1[80]);
-  wire         _GEN_100 =
-    row_sroa_0_02781_r1[111:96] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[111:97])) | ~_GEN_37 & row_sroa_8_02782_r1[96]);
-  wire         _GEN_101 =
-    row_sroa_0_02781_r1[127:112] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[127:113])) | ~_GEN_37 & row_sroa_8_02782_r1[112]);
-  wire         _GEN_102 =
-    row_sroa_0_02781_r1[143:128] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[143:129])) | ~_GEN_37 & row_sroa_8_02782_r1[128]);
-  wire         _GEN_103 =
-    row_sroa_0_02781_r1[159:144] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[159:145])) | ~_GEN_37 & row_sroa_8_02782_r1[144]);
-  wire         _GEN_104 =
-    row_sroa_0_02781_r1[175:160] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[175:161])) | ~_GEN_37 & row_sroa_8_02782_r1[160]);
-  wire         _GEN_105 =
-    row_sroa_0_02781_r1[191:176] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[191:177])) | ~_GEN_37 & row_sroa_8_02782_r1[176]);
-  wire         _GEN_106 =
-    row_sroa_0_02781_r1[207:192] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[207:193])) | ~_GEN_37 & row_sroa_8_02782_r1[192]);
-  wire         _GEN_107 =
-    row_sroa_0_02781_r1[223:208] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[223:209])) | ~_GEN_37 & row_sroa_8_02782_r1[208]);
-  wire         _GEN_108 =
-    row_sroa_0_02781_r1[239:224] == orders_r1s2[91:76]
-    & ((|(row_sroa_8_02782_r1[239:225])) | ~_GEN_37 & row_sroa_8_02782_r1[224]);
-  wire         _GEN_109 =
-    ((|(row_sroa_8_02782_r1[255:241])) | ~_GEN_37 & row_sroa_8_02782_r1[240])
-    & row_sroa_0_02781_r1[255:240] == orders_r1s2[91:76] & ~row_sroa_55_02789_in_r1;
-  wire         _GEN_110 = ~_GEN_71 & or_i1921_r1s2 & _GEN_70;
-  wire         _GEN_111 = _GEN_110 & ~_GEN_36;
-  wire         _GEN_112 = orders_r1s2[178] & (|_GEN_17);
-  wire         _GEN_113 = orders_r1s2[178] & _GEN_18;
-  wire         _GEN_114 = orders_r1s2[178] & _GEN_19;
-  wire         _GEN_115 = orders_r1s2[178] & _GEN_20;
-  wire         _GEN_116 = orders_r1s2[178] & _GEN_21;
-  wire         _GEN_117 = orders_r1s2[178] & _GEN_22;
-  wire         _GEN_118 = orders_r1s2[178] & _GEN_23;
-  wire         _GEN_119 = orders_r1s2[178] & _GEN_24;
-  wire         _GEN_120 = orders_r1s2[178] & _GEN_25;
-  wire         _GEN_121 = orders_r1s2[178] & _GEN_26;
-  wire         _GEN_122 = orders_r1s2[178] & _GEN_27;
-  wire         _GEN_123 = orders_r1s2[178] & _GEN_28;
-  wire         _GEN_124 = orders_r1s2[178] & _GEN_29;
-  wire         _GEN_125 = orders_r1s2[178] & _GEN_30;
-  wire         _GEN_126 = orders_r1s2[178] & _GEN_31;
-  wire         _GEN_127 = _GEN_32[1] & ~(|_GEN_17);
-  wire         _GEN_128 = _GEN_32[2] & ~_GEN_18;
-  wire         _GEN_129 = _GEN_32[3] & ~_GEN_19;
-  wire         _GEN_130 = _GEN_32[4] & ~_GEN_20;
-  wire         _GEN_131 = _GEN_32[5] & ~_GEN_21;
-  wire         _GEN_132 = _GEN_32[6] & ~_GEN_22;
-  wire         _GEN_133 = _GEN_32[7] & ~_GEN_23;
-  wire         _GEN_134 = _GEN_32[8] & ~_GEN_24;
-  wire         _GEN_135 = _GEN_32[9] & ~_GEN_25;
-  wire         _GEN_136 = _GEN_32[10] & ~_GEN_26;
-  wire         _GEN_137 = _GEN_32[11] & ~_GEN_27;
-  wire         _GEN_138 = _GEN_32[12] & ~_GEN_28;
-  wire         _GEN_139 = _GEN_32[13] & ~_GEN_29;
-  wire         _GEN_140 = _GEN_32[14] & ~_GEN_30;
-  wire         _GEN_141 = _GEN_32[15] & ~_GEN_31;
-  wire [16:0]  _GEN_142 = {1'h0, _table_0_rd[271:256]} + _GEN_12;
-  wire [16:0]  _GEN_143 = {1'h0, _table_0_rd[287:272]} + _GEN_12;
-  wire [16:0]  _GEN_144 = {1'h0, _table_0_rd[303:288]} + _GEN_12;
-  wire [16:0]  _GEN_145 = {1'h0, _table_0_rd[319:304]} + _GEN_12;
-  wire [16:0]  _GEN_146 = {1'h0, _table_0_rd[335:320]} + _GEN_12;
-  wire [16:0]  _GEN_147 = {1'h0, _table_0_rd[351:336]} + _GEN_12;
-  wire [16:0]  _GEN_148 = {1'h0, _table_0_rd[367:352]} + _GEN_12;
-  wire [16:0]  _GEN_149 = {1'h0, _table_0_rd[383:368]} + _GEN_12;
-  wire [16:0]  _GEN_150 = {1'h0, _table_0_rd[399:384]} + _GEN_12;
-  wire [16:0]  _GEN_151 = {1'h0, _table_0_rd[415:400]} + _GEN_12;
-  wire [16:0]  _GEN_152 = {1'h0, _table_0_rd[431:416]} + _GEN_12;
-  wire [16:0]  _GEN_153 = {1'h0, _table_0_rd[447:432]} + _GEN_12;
-  wire [16:0]  _GEN_154 = {1'h0, _table_0_rd[463:448]} + _GEN_12;
-  wire [16:0]  _GEN_155 = {1'h0, _table_0_rd[479:464]} + _GEN_12;
-  wire [16:0]  _GEN_156 = {1'h0, _table_0_rd[495:480]} + _GEN_12;
-  wire [16:0]  _GEN_157 = _GEN_12 + {1'h0, _table_0_rd[511:496]};
-  wire         _GEN_158 = _GEN_37 & orders_r1s2[178];
-  wire         _GEN_159 = orders_r1s2[180] & ~_GEN_158;
-  wire         _GEN_160 = tobool324_not_i_r1s2 & ~_GEN_158;
-  wire [16:0]  _GEN_161 = {1'h0, row_sroa_8_02782_r1[15:0]} + _GEN_13;
-  wire [15:0]  _GEN_162 = _GEN_161[16] ? 16'hFFFF : _GEN_161[15:0];
-  wire [16:0]  _GEN_163 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[15:1]};
-  wire         _GEN_164 = _GEN_159 & ~_GEN_112;
-  wire [16:0]  _GEN_165 = {1'h0, row_sroa_8_02782_r1[31:16]} + _GEN_13;
-  wire [15:0]  _GEN_166 = _GEN_165[16] ? 16'hFFFF : _GEN_165[15:0];
-  wire [16:0]  _GEN_167 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[31:17]};
-  wire         _GEN_168 = _GEN_159 & ~_GEN_113;
-  wire [16:0]  _GEN_169 = {1'h0, row_sroa_8_02782_r1[47:32]} + _GEN_13;
-  wire [15:0]  _GEN_170 = _GEN_169[16] ? 16'hFFFF : _GEN_169[15:0];
-  wire [16:0]  _GEN_171 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[47:33]};
-  wire         _GEN_172 = _GEN_159 & ~_GEN_114;
-  wire [16:0]  _GEN_173 = {1'h0, row_sroa_8_02782_r1[63:48]} + _GEN_13;
-  wire [15:0]  _GEN_174 = _GEN_173[16] ? 16'hFFFF : _GEN_173[15:0];
-  wire [16:0]  _GEN_175 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[63:49]};
-  wire         _GEN_176 = _GEN_159 & ~_GEN_115;
-  wire [16:0]  _GEN_177 = {1'h0, row_sroa_8_02782_r1[79:64]} + _GEN_13;
-  wire [15:0]  _GEN_178 = _GEN_177[16] ? 16'hFFFF : _GEN_177[15:0];
-  wire [16:0]  _GEN_179 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[79:65]};
-  wire         _GEN_180 = _GEN_159 & ~_GEN_116;
-  wire [16:0]  _GEN_181 = {1'h0, row_sroa_8_02782_r1[95:80]} + _GEN_13;
-  wire [15:0]  _GEN_182 = _GEN_181[16] ? 16'hFFFF : _GEN_181[15:0];
-  wire [16:0]  _GEN_183 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[95:81]};
-  wire         _GEN_184 = _GEN_159 & ~_GEN_117;
-  wire [16:0]  _GEN_185 = {1'h0, row_sroa_8_02782_r1[111:96]} + _GEN_13;
-  wire [15:0]  _GEN_186 = _GEN_185[16] ? 16'hFFFF : _GEN_185[15:0];
-  wire [16:0]  _GEN_187 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[111:97]};
-  wire         _GEN_188 = _GEN_159 & ~_GEN_118;
-  wire [16:0]  _GEN_189 = {1'h0, row_sroa_8_02782_r1[127:112]} + _GEN_13;
-  wire [15:0]  _GEN_190 = _GEN_189[16] ? 16'hFFFF : _GEN_189[15:0];
-  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[127:113]};
-  wire         _GEN_192 = _GEN_159 & ~_GEN_119;
-  wire [16:0]  _GEN_193 = {1'h0, row_sroa_8_02782_r1[143:128]} + _GEN_13;
-  wire [15:0]  _GEN_194 = _GEN_193[16] ? 16'hFFFF : _GEN_193[15:0];
-  wire [16:0]  _GEN_195 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[143:129]};
-  wire         _GEN_196 = _GEN_159 & ~_GEN_120;
-  wire [16:0]  _GEN_197 = {1'h0, row_sroa_8_02782_r1[159:144]} + _GEN_13;
-  wire [15:0]  _GEN_198 = _GEN_197[16] ? 16'hFFFF : _GEN_197[15:0];
-  wire [16:0]  _GEN_199 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[159:145]};
-  wire         _GEN_200 = _GEN_159 & ~_GEN_121;
-  wire [16:0]  _GEN_201 = {1'h0, row_sroa_8_02782_r1[175:160]} + _GEN_13;
-  wire [15:0]  _GEN_202 = _GEN_201[16] ? 16'hFFFF : _GEN_201[15:0];
-  wire [16:0]  _GEN_203 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[175:161]};
-  wire         _GEN_204 = _GEN_159 & ~_GEN_122;
-  wire [16:0]  _GEN_205 = {1'h0, row_sroa_8_02782_r1[191:176]} + _GEN_13;
-  wire [15:0]  _GEN_206 = _GEN_205[16] ? 16'hFFFF : _GEN_205[15:0];
-  wire [16:0]  _GEN_207 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[191:177]};
-  wire         _GEN_208 = _GEN_159 & ~_GEN_123;
-  wire [16:0]  _GEN_209 = {1'h0, row_sroa_8_02782_r1[207:192]} + _GEN_13;
-  wire [15:0]  _GEN_210 = _GEN_209[16] ? 16'hFFFF : _GEN_209[15:0];
-  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[207:193]};
-  wire         _GEN_212 = _GEN_159 & ~_GEN_124;
-  wire [16:0]  _GEN_213 = {1'h0, row_sroa_8_02782_r1[223:208]} + _GEN_13;
-  wire [15:0]  _GEN_214 = _GEN_213[16] ? 16'hFFFF : _GEN_213[15:0];
-  wire [16:0]  _GEN_215 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[223:209]};
-  wire         _GEN_216 = _GEN_159 & ~_GEN_125;
-  wire [16:0]  _GEN_217 = {1'h0, row_sroa_8_02782_r1[239:224]} + _GEN_13;
-  wire [15:0]  _GEN_218 = _GEN_217[16] ? 16'hFFFF : _GEN_217[15:0];
-  wire [16:0]  _GEN_219 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[239:225]};
-  wire         _GEN_220 = orders_r1s2[180] & ~(_GEN_109 & _GEN_158);
-  wire [16:0]  _GEN_221 = _GEN_13 + {1'h0, row_sroa_8_02782_r1[255:240]};
-  wire [16:0]  _GEN_222 = _GEN_13 + {2'h0, row_sroa_8_02782_r1[255:241]};
-  wire         _GEN_223 = and_i267_i_r1s2 & _GEN_111;
-  wire         _GEN_224 = _GEN_32[0] & orders_r1s2[178];
-  wire         _GEN_225 = _GEN_127 & orders_r1s2[178];
-  wire         _GEN_226 = _GEN_128 & orders_r1s2[178];
-  wire         _GEN_227 = _GEN_129 & orders_r1s2[178];
-  wire         _GEN_228 = _GEN_130 & orders_r1s2[178];
-  wire         _GEN_229 = _GEN_131 & orders_r1s2[178];
-  wire         _GEN_230 = _GEN_132 & orders_r1s2[178];
-  wire         _GEN_231 = _GEN_133 & orders_r1s2[178];
-  wire         _GEN_232 = _GEN_134 & orders_r1s2[178];
-  wire         _GEN_233 = _GEN_135 & orders_r1s2[178];
-  wire         _GEN_234 = _GEN_136 & orders_r1s2[178];
-  wire         _GEN_235 = _GEN_137 & orders_r1s2[178];
-  wire         _GEN_236 = _GEN_138 & orders_r1s2[178];
-  wire         _GEN_237 = _GEN_139 & orders_r1s2[178];
-  wire         _GEN_238 = _GEN_140 & orders_r1s2[178];
-  wire         _GEN_239 = _GEN_141 & orders_r1s2[178];
+       row_sroa_76_03435_r1 & row_sroa_65_03434_r1 & (|(row_sroa_12_03428_r1[255:240]))};
+  wire [31:0]  _GEN_109 = corrupted_rows_sroa_0_03479_r1 + {31'h0, _GEN_53};
+  wire         _GEN_110 = _GEN_5 | _GEN_4;
+  wire         _GEN_111 = _GEN_5 | _GEN_2;
+  wire [2:0]   _GEN_112 = next_sroa_45_03451_r1 ? 3'h0 : orders_dout[183:181];
+  wire [255:0] _GEN_113 =
+    cmp_i2152_r1s2
+      ? (tobool_not_i681_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03455_r1)
+      : tobool_not_i676_r1s2 ? written1_sroa_0_03464_r1 : written0_sroa_0_03440_r1;
+  wire [255:0] _GEN_114 =
+    cmp_i2152_r1s2
+      ? (tobool_not_i681_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03456_r1)
+      : tobool_not_i676_r1s2 ? written1_sroa_6_03463_r1 : written0_sroa_8_03439_r1;
+  wire [63:0]  _GEN_115 =
+    cmp_i2152_r1s1
+      ? (tobool_not_i681_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03457_r1)
+      : tobool_not_i676_r1s1 ? written1_sroa_10_03462_r1 : written0_sroa_14_03438_r1;
+  wire         _GEN_116 = _GEN_5 | _GEN_3;
+  wire [1:0]   _GEN_117 =
+    cmp_i2152_r1s2
+      ? (tobool_not_i681_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03458_r1})
+      : {1'h0,
+         tobool_not_i676_r1s2 ? written1_sroa_14_03461_r1 : written0_sroa_20_03437_r1};
+  wire         _GEN_118 =
+    cmp_i2152_r1s2
+      ? (tobool_not_i681_r1s2 ? parity_r1s2 : written2_sroa_14_03459_r1)
+      : tobool_not_i676_r1s2 ? written1_sroa_18_03460_r1 : written0_sroa_26_03436_r1;
+  wire [15:0]  _GEN_119 = next_sroa_45_03451_r1 ? 16'h0 : orders_dout[91:76];
+  wire         _GEN_120 = ~_GEN_118 & _GEN_117[0] & cmp_i31_i529_r1s2;
+  wire         _GEN_121 =
+    far_sroa_14_0_r1s2 == _GEN_113[255:240] & (|(_GEN_114[255:240]));
+  wire         _GEN_122 =
+    (|(row_sroa_12_03428_r1[15:1])) | ~_GEN_56 & row_sroa_12_03428_r1[0];
+  wire         _GEN_123 =
+    (|(row_sroa_12_03428_r1[31:17])) | ~_GEN_56 & row_sroa_12_03428_r1[16];
+  wire         _GEN_124 =
+    (|(row_sroa_12_03428_r1[47:33])) | ~_GEN_56 & row_sroa_12_03428_r1[32];
+  wire         _GEN_125 =
+    (|(row_sroa_12_03428_r1[63:49])) | ~_GEN_56 & row_sroa_12_03428_r1[48];
+  wire         _GEN_126 =
+    (|(row_sroa_12_03428_r1[79:65])) | ~_GEN_56 & row_sroa_12_03428_r1[64];
+  wire         _GEN_127 =
+    (|(row_sroa_12_03428_r1[95:81])) | ~_GEN_56 & row_sroa_12_03428_r1[80];
+  wire         _GEN_128 =
+    (|(row_sroa_12_03428_r1[111:97])) | ~_GEN_56 & row_sroa_12_03428_r1[96];
+  wire         _GEN_129 =
+    (|(row_sroa_12_03428_r1[127:113])) | ~_GEN_56 & row_sroa_12_03428_r1[112];
+  wire         _GEN_130 =
+    (|(row_sroa_12_03428_r1[143:129])) | ~_GEN_56 & row_sroa_12_03428_r1[128];
+  wire         _GEN_131 =
+    (|(row_sroa_12_03428_r1[159:145])) | ~_GEN_56 & row_sroa_12_03428_r1[144];
+  wire         _GEN_132 =
+    (|(row_sroa_12_03428_r1[175:161])) | ~_GEN_56 & row_sroa_12_03428_r1[160];
+  wire         _GEN_133 =
+    (|(row_sroa_12_03428_r1[191:177])) | ~_GEN_56 & row_sroa_12_03428_r1[176];
+  wire         _GEN_134 =
+    (|(row_sroa_12_03428_r1[207:193])) | ~_GEN_56 & row_sroa_12_03428_r1[192];
+  wire         _GEN_135 =
+    (|(row_sroa_12_03428_r1[223:209])) | ~_GEN_56 & row_sroa_12_03428_r1[208];
+  wire         _GEN_136 =
+    (|(row_sroa_12_03428_r1[239:225])) | ~_GEN_56 & row_sroa_12_03428_r1[224];
+  wire         _GEN_137 =
+    ~row_sroa_76_03435_r1
+    & ((|(row_sroa_12_03428_r1[255:241])) | ~_GEN_56 & row_sroa_12_03428_r1[240]);
+  wire         _GEN_138 = next_sroa_0_03441_r1 == 4'h1;
+  wire         _GEN_139 =
+    ~written0_sroa_26_03436_r1 & written0_sroa_20_03437_r1 & cmp_i31_i431_r1s2;
+  wire         _GEN_140 = next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[15:0] & _GEN_122;
+  wire         _GEN_141 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[31:16] & _GEN_123;
+  wire         _GEN_142 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[47:32] & _GEN_124;
+  wire         _GEN_143 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[63:48] & _GEN_125;
+  wire         _GEN_144 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[79:64] & _GEN_126;
+  wire         _GEN_145 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[95:80] & _GEN_127;
+  wire         _GEN_146 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[111:96] & _GEN_128;
+  wire         _GEN_147 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[127:112] & _GEN_129;
+  wire         _GEN_148 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[143:128] & _GEN_130;
+  wire         _GEN_149 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[159:144] & _GEN_131;
+  wire         _GEN_150 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[175:160] & _GEN_132;
+  wire         _GEN_151 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[191:176] & _GEN_133;
+  wire         _GEN_152 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[207:192] & _GEN_134;
+  wire         _GEN_153 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[223:208] & _GEN_135;
+  wire         _GEN_154 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[239:224] & _GEN_136;
+  wire         _GEN_155 =
+    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[255:240] & _GEN_137;
+  wire         _GEN_156 = ~_GEN_106 & or_i2367_r1s2 & _GEN_105;
+  wire         _GEN_157 = _GEN_156 & ~_GEN_55;
+  wire         _GEN_158 =
+    next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[255:240]
+    & (|(written0_sroa_8_03439_r1[255:240]));
+  wire         _GEN_159 = _GEN_34[1] & ~(|_GEN_19);
+  wire         _GEN_160 = _GEN_34[2] & ~_GEN_20;
+  wire         _GEN_161 = _GEN_34[3] & ~_GEN_21;
+  wire         _GEN_162 = _GEN_34[4] & ~_GEN_22;
+  wire         _GEN_163 = _GEN_34[5] & ~_GEN_23;
+  wire         _GEN_164 = _GEN_34[6] & ~_GEN_24;
+  wire         _GEN_165 = _GEN_34[7] & ~_GEN_25;
+  wire         _GEN_166 = _GEN_34[8] & ~_GEN_26;
+  wire         _GEN_167 = _GEN_34[9] & ~_GEN_27;
+  wire         _GEN_168 = _GEN_34[10] & ~_GEN_28;
+  wire         _GEN_169 = _GEN_34[11] & ~_GEN_29;
+  wire         _GEN_170 = _GEN_34[12] & ~_GEN_30;
+  wire         _GEN_171 = _GEN_34[13] & ~_GEN_31;
+  wire         _GEN_172 = _GEN_34[14] & ~_GEN_32;
+  wire         _GEN_173 = _GEN_34[15] & ~_GEN_33;
+  wire         _GEN_174 = cmp_i49_i513_r1s2 & _GEN_120;
+  wire [16:0]  _GEN_175 = {1'h0, _GEN_114[15:0]} + _GEN_11;
+  wire [16:0]  _GEN_176 = {1'h0, _GEN_114[31:16]} + _GEN_11;
+  wire [16:0]  _GEN_177 = {1'h0, _GEN_114[47:32]} + _GEN_11;
+  wire [16:0]  _GEN_178 = {1'h0, _GEN_114[63:48]} + _GEN_11;
+  wire [16:0]  _GEN_179 = {1'h0, _GEN_114[79:64]} + _GEN_11;
+  wire [16:0]  _GEN_180 = {1'h0, _GEN_114[95:80]} + _GEN_11;
+  wire [16:0]  _GEN_181 = {1'h0, _GEN_114[111:96]} + _GEN_11;
+  wire [16:0]  _GEN_182 = {1'h0, _GEN_114[127:112]} + _GEN_11;
+  wire [16:0]  _GEN_183 = {1'h0, _GEN_114[143:128]} + _GEN_11;
+  wire [16:0]  _GEN_184 = {1'h0, _GEN_114[159:144]} + _GEN_11;
+  wire [16:0]  _GEN_185 = {1'h0, _GEN_114[175:160]} + _GEN_11;
+  wire [16:0]  _GEN_186 = {1'h0, _GEN_114[191:176]} + _GEN_11;
+  wire [16:0]  _GEN_187 = {1'h0, _GEN_114[207:192]} + _GEN_11;
+  wire [16:0]  _GEN_188 = {1'h0, _GEN_114[223:208]} + _GEN_11;
+  wire [16:0]  _GEN_189 = {1'h0, _GEN_114[239:224]} + _GEN_11;
+  wire [16:0]  _GEN_190 = _GEN_11 + {1'h0, _GEN_114[255:240]};
+  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[15:1]};
+  wire [16:0]  _GEN_192 = {1'h0, row_sroa_12_03428_r1[15:0]} + _GEN_13;
+  wire [15:0]  _GEN_193 = {16{_GEN_192[16]}} | _GEN_192[15:0];
+  wire [16:0]  _GEN_194 = {1'h0, written0_sroa_8_03439_r1[15:0]} + _GEN_13;
+  wire [16:0]  _GEN_195 = {1'h0, written0_sroa_8_03439_r1[31:16]} + _GEN_13;
+  wire [16:0]  _GEN_196 = {1'h0, written0_sroa_8_03439_r1[47:32]} + _GEN_13;
+  wire [16:0]  _GEN_197 = {1'h0, written0_sroa_8_03439_r1[63:48]} + _GEN_13;
+  wire [16:0]  _GEN_198 = {1'h0, written0_sroa_8_03439_r1[79:64]} + _GEN_13;
+  wire [16:0]  _GEN_199 = {1'h0, written0_sroa_8_03439_r1[95:80]} + _GEN_13;
+  wire [16:0]  _GEN_200 = {1'h0, written0_sroa_8_03439_r1[111:96]} + _GEN_13;
+  wire [16:0]  _GEN_201 = {1'h0, written0_sroa_8_03439_r1[127:112]} + _GEN_13;
+  wire [16:0]  _GEN_202 = {1'h0, written0_sroa_8_03439_r1[143:128]} + _GEN_13;
+  wire [16:0]  _GEN_203 = {1'h0, written0_sroa_8_03439_r1[159:144]} + _GEN_13;
+  wire [16:0]  _GEN_204 = {1'h0, written0_sroa_8_03439_r1[175:160]} + _GEN_13;
+  wire [16:0]  _GEN_205 = {1'h0, written0_sroa_8_03439_r1[191:176]} + _GEN_13;
+  wire [16:0]  _GEN_206 = {1'h0, written0_sroa_8_03439_r1[207:192]} + _GEN_13;
+  wire [16:0]  _GEN_207 = {1'h0, written0_sroa_8_03439_r1[223:208]} + _GEN_13;
+  wire [16:0]  _GEN_208 = {1'h0, written0_sroa_8_03439_r1[239:224]} + _GEN_13;
+  wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03439_r1[255:240]};
+  wire [255:0] _GEN_210 =
+    tobool_not_i_i_r1s2
+      ? waiting_sroa_212867_03466_r1
+      : {_GEN_158
+           ? {16{_GEN_209[16]}} | _GEN_209[15:0]
+           : next_sroa_213366_03445_r1s2[15:0],
+         {16{_GEN_208[16]}} | _GEN_208[15:0],
+         {16{_GEN_207[16]}} | _GEN_207[15:0],
+         {16{_GEN_206[16]}} | _GEN_206[15:0],
+         {16{_GEN_205[16]}} | _GEN_205[15:0],
+         {16{_GEN_204[16]}} | _GEN_204[15:0],
+         {16{_GEN_203[16]}} | _GEN_203[15:0],
+         {16{_GEN_202[16]}} | _GEN_202[15:0],
+         {16{_GEN_201[16]}} | _GEN_201[15:0],
+         {16{_GEN_200[16]}} | _GEN_200[15:0],
+         {16{_GEN_199[16]}} | _GEN_199[15:0],
+         {16{_GEN_198[16]}} | _GEN_198[15:0],
+         {16{_GEN_197[16]}} | _GEN_197[15:0],
+         {16{_GEN_196[16]}} | _GEN_196[15:0],
+         {16{_GEN_195[16]}} | _GEN_195[15:0],
+         {16{_GEN_194[16]}} | _GEN_194[15:0]};
+  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[31:17]};
+  wire [16:0]  _GEN_212 = {1'h0, row_sroa_12_03428_r1[31:16]} + _GEN_13;
+  wire [15:0]  _GEN_213 = {16{_GEN_212[16]}} | _GEN_212[15:0];
+  wire [16:0]  _GEN_214 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[47:33]};
+  wire [16:0]  _GEN_215 = {1'h0, row_sroa_12_03428_r1[47:32]} + _GEN_13;
+  wire [15:0]  _GEN_216 = {16{_GEN_215[16]}} | _GEN_215[15:0];
+  wire [16:0]  _GEN_217 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[63:49]};
+  wire [16:0]  _GEN_218 = {1'h0, row_sroa_12_03428_r1[63:48]} + _GEN_13;
+  wire [15:0]  _GEN_219 = {16{_GEN_218[16]}} | _GEN_218[15:0];
+  wire [16:0]  _GEN_220 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[79:65]};
+  wire [16:0]  _GEN_221 = {1'h0, row_sroa_12_03428_r1[79:64]} + _GEN_13;
+  wire [15:0]  _GEN_222 = {16{_GEN_221[16]}} | _GEN_221[15:0];
+  wire [16:0]  _GEN_223 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[95:81]};
+  wire [16:0]  _GEN_224 = {1'h0, row_sroa_12_03428_r1[95:80]} + _GEN_13;
+  wire [15:0]  _GEN_225 = {16{_GEN_224[16]}} | _GEN_224[15:0];
+  wire [16:0]  _GEN_226 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[111:97]};
+  wire [16:0]  _GEN_227 = {1'h0, row_sroa_12_03428_r1[111:96]} + _GEN_13;
+  wire [15:0]  _GEN_228 = {16{_GEN_227[16]}} | _GEN_227[15:0];
+  wire [16:0]  _GEN_229 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[127:113]};
+  wire [16:0]  _GEN_230 = {1'h0, row_sroa_12_03428_r1[127:112]} + _GEN_13;
+  wire [15:0]  _GEN_231 = {16{_GEN_230[16]}} | _GEN_230[15:0];
+  wire [16:0]  _GEN_232 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[143:129]};
+  wire [16:0]  _GEN_233 = {1'h0, row_sroa_12_03428_r1[143:128]} + _GEN_13;
+  wire [15:0]  _GEN_234 = {16{_GEN_233[16]}} | _GEN_233[15:0];
+  wire [16:0]  _GEN_235 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[159:145]};
+  wire [16:0]  _GEN_236 = {1'h0, row_sroa_12_03428_r1[159:144]} + _GEN_13;
+  wire [15:0]  _GEN_237 = {16{_GEN_236[16]}} | _GEN_236[15:0];
+  wire [16:0]  _GEN_238 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[175:161]};
+  wire [16:0]  _GEN_239 = {1'h0, row_sroa_12_03428_r1[175:160]} + _GEN_13;
+  wire [15:0]  _GEN_240 = {16{_GEN_239[16]}} | _GEN_239[15:0];
+  wire [16:0]  _GEN_241 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[191:177]};
+  wire [16:0]  _GEN_242 = {1'h0, row_sroa_12_03428_r1[191:176]} + _GEN_13;
+  wire [15:0]  _GEN_243 = {16{_GEN_242[16]}} | _GEN_242[15:0];
+  wire [16:0]  _GEN_244 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[207:193]};
+  wire [16:0]  _GEN_245 = {1'h0, row_sroa_12_03428_r1[207:192]} + _GEN_13;
+  wire [15:0]  _GEN_246 = {16{_GEN_245[16]}} | _GEN_245[15:0];
+  wire [16:0]  _GEN_247 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[223:209]};
+  wire [16:0]  _GEN_248 = {1'h0, row_sroa_12_03428_r1[223:208]} + _GEN_13;
+  wire [15:0]  _GEN_249 = {16{_GEN_248[16]}} | _GEN_248[15:0];
+  wire [16:0]  _GEN_250 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[239:225]};
+  wire [16:0]  _GEN_251 = {1'h0, row_sroa_12_03428_r1[239:224]} + _GEN_13;
+  wire [15:0]  _GEN_252 = {16{_GEN_251[16]}} | _GEN_251[15:0];
+  wire [16:0]  _GEN_253 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[255:241]};
+  wire [16:0]  _GEN_254 = _GEN_13 + {1'h0, row_sroa_12_03428_r1[255:240]};
+  wire         _GEN_255 = _GEN_139 & cmp_i360_r1s2;
+  wire [15:0]  _GEN_256 =
+    tobool_not_i_i_r1s2
+      ? waiting_sroa_172866_03467_r1
+      : {_GEN_158 & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[239:224]
+           & (|(written0_sroa_8_03439_r1[239:224])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[223:208]
+           & (|(written0_sroa_8_03439_r1[223:208])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[207:192]
+           & (|(written0_sroa_8_03439_r1[207:192])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[191:176]
+           & (|(written0_sroa_8_03439_r1[191:176])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[175:160]
+           & (|(written0_sroa_8_03439_r1[175:160])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[159:144]
+           & (|(written0_sroa_8_03439_r1[159:144])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[143:128]
+           & (|(written0_sroa_8_03439_r1[143:128])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[127:112]
+           & (|(written0_sroa_8_03439_r1[127:112])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[111:96]
+           & (|(written0_sroa_8_03439_r1[111:96])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[95:80]
+           & (|(written0_sroa_8_03439_r1[95:80])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[79:64]
+           & (|(written0_sroa_8_03439_r1[79:64])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[63:48]
+           & (|(written0_sroa_8_03439_r1[63:48])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[47:32]
+           & (|(written0_sroa_8_03439_r1[47:32])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[31:16]
+           & (|(written0_sroa_8_03439_r1[31:16])) & _GEN_255,
+         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[15:0]
+           & (|(written0_sroa_8_03439_r1[15:0])) & _GEN_255};
+  wire         _GEN_257 = and_i239_i_r1s2 & _GEN_157;
+  wire         _GEN_258 = _GEN_34[0] & next_sroa_36_03449_r1s2;
+  wire         _GEN_259 = _GEN_159 & next_sroa_36_03449_r1s2;
+  wire         _GEN_260 = (|_GEN_19) & next_sroa_36_03449_r1s2;
+  wire         _GEN_261 = _GEN_160 & next_sroa_36_03449_r1s2;
+  wire         _GEN_262 = _GEN_20 & next_sroa_36_03449_r1s2;
+  wire         _GEN_263 = _GEN_161 & next_sroa_36_03449_r1s2;
+  wire         _GEN_264 = _GEN_21 & next_sroa_36_03449_r1s2;
+  wire         _GEN_265 = _GEN_162 & next_sroa_36_03449_r1s2;
+  wire         _GEN_266 = _GEN_22 & next_sroa_36_03449_r1s2;
+  wire         _GEN_267 = _GEN_163 & next_sroa_36_03449_r1s2;
+  wire         _GEN_268 = _GEN_23 & next_sroa_36_03449_r1s2;
+  wire         _GEN_269 = _GEN_164 & next_sroa_36_03449_r1s2;
+  wire         _GEN_270 = _GEN_24 & next_sroa_36_03449_r1s2;
+  wire         _GEN_271 = _GEN_165 & next_sroa_36_03449_r1s2;
+  wire         _GEN_272 = _GEN_25 & next_sroa_36_03449_r1s2;
+  wire         _GEN_273 = _GEN_166 & next_sroa_36_03449_r1s2;
+  wire         _GEN_274 = _GEN_26 & next_sroa_36_03449_r1s2;
+  wire         _GEN_275 = _GEN_167 & next_sroa_36_03449_r1s2;
+  wire         _GEN_276 = _GEN_27 & next_sroa_36_03449_r1s2;
+  wire         _GEN_277 = _GEN_168 & next_sroa_36_03449_r1s2;
+  wire         _GEN_278 = next_sroa_36_03449_r1s2 & _GEN_28;
+  wire         _GEN_279 = _GEN_169 & next_sroa_36_03449_r1s2;
+  wire         _GEN_280 = _GEN_29 & next_sroa_36_03449_r1s2;
+  wire         _GEN_281 = _GEN_170 & next_sroa_36_03449_r1s2;
+  wire         _GEN_282 = next_sroa_36_03449_r1s2 & _GEN_30;
+  wire         _GEN_283 = _GEN_171 & next_sroa_36_03449_r1s2;
+  wire         _GEN_284 = _GEN_31 & next_sroa_36_03449_r1s2;
+  wire         _GEN_285 = _GEN_172 & next_sroa_36_03449_r1s2;
+  wire         _GEN_286 = next_sroa_36_03449_r1s2 & _GEN_32;
+  wire         _GEN_287 = _GEN_173 & next_sroa_36_03449_r1s2;
+  wire         _GEN_288 = _GEN_33 & next_sroa_36_03449_r1s2;
   always_ff @(posedge clk) begin
-    if (_GEN_2) begin
-      exit0_0 <= orders_dout[181];
-      exit0_1 <= ~(orders_dout[181]);
-      hold_conv_i122 <= orders_dout[91:76];
-      hold_conv_i145 <= orders_dout[116:109];
-      hold_conv_i107 <= orders_dout[75:12];
-      hold_conv_i112 <= orders_dout[177:114];
-      hold_conv_i133 <= orders_dout[123:92];
-      hold_conv_i92 <= orders_dout[11:4];
-      hold_conv_i81 <= orders_dout[7:0];
-      hold_cmp_i24_i <= _GEN_14;
-      hold_or_i1420_15 <= {16{orders_dout[107:92]}};
-      hold_conv_i205 <= {7'h0, orders_dout[182]};
-    end
-    if (_GEN_6) begin
-      counts_02798_r1s1 <= counts_02798_r1;
-      order_sroa_20_02791_r1s1 <= order_sroa_20_02791_r1;
-    end
-    if (_GEN_1) begin
-      counts_02798_r1s2 <= counts_02798_r1s1;
-      order_sroa_20_02791_r1s2 <= order_sroa_20_02791_r1s1;
-    end
-    if (_GEN_0) begin
-      counts_02798_r1s3 <= counts_02798_r1s2;
-      order_sroa_20_02791_r1s3 <= order_sroa_20_02791_r1s2;
-    end
-    if (_GEN_6)
-      order_sroa_0_0_in2790_r1s1 <= order_sroa_0_0_in2790_r1[3:0];
-    if (_GEN_1)
-      order_sroa_0_0_in2790_r1s2 <= order_sroa_0_0_in2790_r1s1;
-    if (_GEN_6)
+    if (_GEN_4)
+      cmp_i23_not_r1s1 <= _GEN_16;
+    if (_GEN_3)
+      cmp_i23_not_r1s2 <= cmp_i23_not_r1s1;
+    if (_GEN_2)
+      cmp_i23_not_r1s3 <= cmp_i23_not_r1s2;
+    if (_GEN_4)
+      order_sroa_20_03474_r1s1 <= order_sroa_20_03474_r1;
+    if (_GEN_3)
+      order_sroa_20_03474_r1s2 <= order_sroa_20_03474_r1s1;
+    if (_GEN_2)
+      order_sroa_20_03474_r1s3 <= order_sroa_20_03474_r1s2;
+    if (_GEN_4)
       order_sroa_27_0_r1s1 <= order_sroa_27_0_r1;
-    if (_GEN_1)
+    if (_GEN_3)
       order_sroa_27_0_r1s2 <= order_sroa_27_0_r1s1;
-    if (_GEN_6)
-      order_sroa_332261_0_in2792_r1s1 <= order_sroa_332261_0_in2792_r1[15:0];
-    if (_GEN_1)
-      order_sroa_332261_0_in2792_r1s2 <= order_sroa_332261_0_in2792_r1s1;
-    if (_GEN_6)
-      order_sroa_332261_0_in2792_r1s1__1 <= order_sroa_332261_0_in2792_r1[16];
-    if (_GEN_1)
-      order_sroa_332261_0_in2792_r1s2__1 <= order_sroa_332261_0_in2792_r1s1__1;
-    if (_GEN_6)
-      order_sroa_38_02801_in_r1s1 <= order_sroa_38_02801_in_r1[4:0];
-    if (_GEN_1)
-      order_sroa_38_02801_in_r1s2 <= order_sroa_38_02801_in_r1s1;
-    if (_GEN_6)
-      order_sroa_412264_02793_r1s1 <= order_sroa_412264_02793_r1;
-    if (_GEN_1)
-      order_sroa_412264_02793_r1s2 <= order_sroa_412264_02793_r1s1;
-    if (_GEN_0) begin
-      v255_r1s3 <= _GEN_32[0] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[15:0];
-      v262_r1s3 <=
-        (|_GEN_17)
-          ? row_sroa_0_02781_r1[15:0]
-          : _GEN_32[1] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[31:16];
-      v268_r1s3 <=
-        _GEN_18
-          ? row_sroa_0_02781_r1[31:16]
-          : _GEN_32[2] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[47:32];
-      v274_r1s3 <=
-        _GEN_19
-          ? row_sroa_0_02781_r1[47:32]
-          : _GEN_32[3] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[63:48];
-      v280_r1s3 <=
-        _GEN_20
-          ? row_sroa_0_02781_r1[63:48]
-          : _GEN_32[4] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[79:64];
-      v289_r1s3 <=
-        ~_GEN_21
-          ? (_GEN_32[5] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[95:80])
-          : row_sroa_0_02781_r1[79:64];
-      v295_r1s3 <=
-        _GEN_22
-          ? row_sroa_0_02781_r1[95:80]
-          : _GEN_32[6] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[111:96];
-      v305_r1s3 <=
-        ~_GEN_23
-          ? (_GEN_32[7] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[127:112])
-          : row_sroa_0_02781_r1[111:96];
-      v314_r1s3 <=
-        ~_GEN_24
-          ? (_GEN_32[8] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[143:128])
-          : row_sroa_0_02781_r1[127:112];
-      v326_r1s3 <=
-        ~_GEN_25
-          ? (_GEN_32[9] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[159:144])
-          : row_sroa_0_02781_r1[143:128];
-      v338_r1s3 <=
-        ~_GEN_26
-          ? (_GEN_32[10] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[175:160])
-          : row_sroa_0_02781_r1[159:144];
-      v350_r1s3 <=
-        ~_GEN_27
-          ? (_GEN_32[11] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[191:176])
-          : row_sroa_0_02781_r1[175:160];
-      v362_r1s3 <=
-        ~_GEN_28
-          ? (_GEN_32[12] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[207:192])
-          : row_sroa_0_02781_r1[191:176];
-      v374_r1s3 <=
-        ~_GEN_29
-          ? (_GEN_32[13] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[223:208])
-          : row_sroa_0_02781_r1[207:192];
-      v386_r1s3 <=
-        ~_GEN_30
-          ? (_GEN_32[14] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[239:224])
-          : row_sroa_0_02781_r1[223:208];
-      v397_r1s3 <=
-        ~_GEN_31
-          ? (_GEN_32[15] ? order_sroa_27_0_r1s2 : row_sroa_0_02781_r1[255:240])
-          : row_sroa_0_02781_r1[239:224];
+    if (_GEN_2) begin
+      v220_r1s3 <= _GEN_35;
+      v228_r1s3 <= _GEN_36;
+      v238_r1s3 <= _GEN_37;
+      v248_r1s3 <= _GEN_38;
+      v258_r1s3 <= _GEN_39;
+      v268_r1s3 <= _GEN_40;
+      v278_r1s3 <= _GEN_41;
+      v288_r1s3 <= _GEN_42;
+      v299_r1s3 <= _GEN_43;
+      v310_r1s3 <= _GEN_44;
+      v319_r1s3 <= _GEN_45;
+      v328_r1s3 <= _GEN_46;
+      v337_r1s3 <= _GEN_47;
+      v346_r1s3 <= _GEN_48;
+      v355_r1s3 <= _GEN_49;
+      v363_r1s3 <= _GEN_50;
     end
-    if (_GEN_6)
-      or_i1937_r1s1 <= _GEN_34 | {2'h0, order_sroa_0_0_in2790_r1[3:0]} - 6'h1 < 6'h3;
-    if (_GEN_1)
-      or_i1937_r1s2 <= or_i1937_r1s1;
-    if (_GEN_6)
-      cmp_i18_i_r1s1 <= _GEN_34;
-    if (_GEN_1)
-      cmp_i18_i_r1s2 <= cmp_i18_i_r1s1;
-    if (_GEN_6)
-      cmp_i12_i_r1s1 <= order_sroa_0_0_in2790_r1[3:0] == 4'h9;
-    if (_GEN_1)
-      cmp_i12_i_r1s2 <= cmp_i12_i_r1s1;
-    if (_GEN_6)
-      cmp_i_i415_r1s1 <= order_sroa_0_0_in2790_r1[3:0] == 4'h1;
-    if (_GEN_1)
-      cmp_i_i415_r1s2 <= cmp_i_i415_r1s1;
-    if (_GEN_6)
-      cmp_i14_i_r1s1 <= order_sroa_0_0_in2790_r1[3:0] == 4'h2;
-    if (_GEN_1)
-      cmp_i14_i_r1s2 <= cmp_i14_i_r1s1;
-    if (_GEN_0) begin
-      v256_r1s3 <=
-        _GEN_15 ? order_sroa_332261_0_in2792_r1s2 : _GEN_32[0] ? _GEN_33 : _GEN_38;
-      weight_i425_sroa_0_mux_val_1_r1s3 <=
-        (|_GEN_17) ? _GEN_39 : _GEN_32[1] ? _GEN_33 : _GEN_40;
-      weight_i425_sroa_0_mux_val_2_r1s3 <=
-        _GEN_18 ? _GEN_41 : _GEN_32[2] ? _GEN_33 : _GEN_42;
-      weight_i425_sroa_0_mux_val_3_r1s3 <=
-        _GEN_19 ? _GEN_43 : _GEN_32[3] ? _GEN_33 : _GEN_44;
-      weight_i425_sroa_0_mux_val_4_r1s3 <=
-        _GEN_20 ? _GEN_45 : _GEN_32[4] ? _GEN_33 : _GEN_46;
-      weight_i425_sroa_0_mux_val_5_r1s3 <=
-        ~_GEN_21 ? (_GEN_32[5] ? _GEN_33 : _GEN_47) : _GEN_48;
-      weight_i425_sroa_0_mux_val_6_r1s3 <=
-        _GEN_22 ? _GEN_49 : _GEN_32[6] ? _GEN_33 : _GEN_50;
-      weight_i425_sroa_0_mux_val_7_r1s3 <=
-        ~_GEN_23 ? (_GEN_32[7] ? _GEN_33 : _GEN_51) : _GEN_52;
-      weight_i425_sroa_0_mux_val_8_r1s3 <=
-        ~_GEN_24 ? (_GEN_32[8] ? _GEN_33 : _GEN_53) : _GEN_54;
-      weight_i425_sroa_0_mux_val_9_r1s3 <=
-        ~_GEN_25 ? (_GEN_32[9] ? _GEN_33 : _GEN_55) : _GEN_56;
-      weight_i425_sroa_0_mux_val_10_r1s3 <=
-        ~_GEN_26 ? (_GEN_32[10] ? _GEN_33 : _GEN_57) : _GEN_58;
-      weight_i425_sroa_0_mux_val_11_r1s3 <=
-        ~_GEN_27 ? (_GEN_32[11] ? _GEN_33 : _GEN_59) : _GEN_60;
-      weight_i425_sroa_0_mux_val_12_r1s3 <=
-        ~_GEN_28 ? (_GEN_32[12] ? _GEN_33 : _GEN_61) : _GEN_62;
-      weight_i425_sroa_0_mux_val_13_r1s3 <=
-        ~_GEN_29 ? (_GEN_32[13] ? _GEN_33 : _GEN_63) : _GEN_64;
-      weight_i425_sroa_0_mux_val_14_r1s3 <=
-        ~_GEN_30 ? (_GEN_32[14] ? _GEN_33 : _GEN_65) : _GEN_66;
-      weight_i425_sroa_0_mux_val_15_r1s3 <=
-        ~_GEN_31 ? (_GEN_32[15] ? _GEN_33 : _GEN_67) : _GEN_68;
+    if (_GEN_4)
+      order_sroa_342913_03475_r1s1 <= order_sroa_342913_03475_r1[15:0];
+    if (_GEN_3)
+      order_sroa_342913_03475_r1s2 <= order_sroa_342913_03475_r1s1;
+    if (_GEN_4)
+      or_i2383_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03473_r1} - 6'h1 < 6'h3;
+    if (_GEN_3)
+      or_i2383_r1s2 <= or_i2383_r1s1;
+    if (_GEN_4)
+      cmp_i24_i_r1s1 <= _GEN_52;
+    if (_GEN_3)
+      cmp_i24_i_r1s2 <= cmp_i24_i_r1s1;
+    if (_GEN_4)
+      cmp_i28_i_r1s1 <= order_sroa_0_03473_r1 == 4'h9;
+    if (_GEN_3)
+      cmp_i28_i_r1s2 <= cmp_i28_i_r1s1;
+    if (_GEN_4)
+      cmp_i_i801_r1s1 <= _GEN_54;
+    if (_GEN_3)
+      cmp_i_i801_r1s2 <= cmp_i_i801_r1s1;
+    if (_GEN_4)
+      cmp_i20_i_r1s1 <= order_sroa_0_03473_r1 == 4'h2;
+    if (_GEN_3)
+      cmp_i20_i_r1s2 <= cmp_i20_i_r1s1;
+    if (_GEN_2) begin
+      v221_r1s3 <= _GEN_58;
+      weight_i826_sroa_0_mux_val_1_r1s3 <= _GEN_61;
+      weight_i826_sroa_0_mux_val_2_r1s3 <= _GEN_64;
+      weight_i826_sroa_0_mux_val_3_r1s3 <= _GEN_67;
+      weight_i826_sroa_0_mux_val_4_r1s3 <= _GEN_70;
+      weight_i826_sroa_0_mux_val_5_r1s3 <= _GEN_73;
+      weight_i826_sroa_0_mux_val_6_r1s3 <= _GEN_76;
+      weight_i826_sroa_0_mux_val_7_r1s3 <= _GEN_79;
+      weight_i826_sroa_0_mux_val_8_r1s3 <= _GEN_82;
+      weight_i826_sroa_0_mux_val_9_r1s3 <= _GEN_85;
+      weight_i826_sroa_0_mux_val_10_r1s3 <= _GEN_88;
+      weight_i826_sroa_0_mux_val_11_r1s3 <= _GEN_91;
+      weight_i826_sroa_0_mux_val_12_r1s3 <= _GEN_94;
+      weight_i826_sroa_0_mux_val_13_r1s3 <= _GEN_97;
+      weight_i826_sroa_0_mux_val_14_r1s3 <= _GEN_100;
+      weight_i826_sroa_0_mux_val_15_r1s3 <= _GEN_103;
     end
-    if (_GEN_6)
-      order_sroa_232259_02794_r1s1 <= order_sroa_232259_02794_r1;
-    if (_GEN_1)
-      sroa_speculated_r1s2 <= _GEN_69;
-    if (_GEN_0) begin
-      sroa_speculated_r1s3 <= sroa_speculated_r1s2;
-      or_i1929_r1s3 <= _GEN_70;
+    if (_GEN_4)
+      order_sroa_232910_03478_r1s1 <= order_sroa_232910_03478_r1;
+    if (_GEN_3)
+      sroa_speculated2918_r1s2 <= _GEN_104;
+    if (_GEN_2) begin
+      sroa_speculated2918_r1s3 <= sroa_speculated2918_r1s2;
+      or_i2375_r1s3 <= _GEN_105;
     end
-    if (_GEN_6)
-      cmp_i222_i_r1s1 <= order_sroa_0_0_in2790_r1[3:0] == 4'h8;
+    if (_GEN_4)
+      cmp_i389_i_r1s1 <= order_sroa_0_03473_r1 == 4'h8;
+    if (_GEN_3)
+      cmp_i389_i_r1s2 <= cmp_i389_i_r1s1;
+    if (_GEN_2)
+      or_i2371_r1s3 <= _GEN_106;
     if (_GEN_1)
-      cmp_i222_i_r1s2 <= cmp_i222_i_r1s1;
+      cmp_i23_not_r1s4 <= cmp_i23_not_r1s3;
     if (_GEN_0)
-      or_i1925_r1s3 <= _GEN_71;
-    if (_GEN_6)
-      hold_loadedv_i74 <= orders_dout;
-    if (_GEN_0) begin
-      hold_corrupted_rows_sroa_0_1 <= _GEN_72;
-      hold_lost_pages_sroa_0_1 <= _GEN_73;
-      hold_spec_select <= _GEN_74;
-    end
-    if (valid2_0)
-      hold_conv_i175_le <= {7'h0, hold_loadedv_i74[182]};
-    if (_GEN_75) begin
-      order_sroa_27_0_r1 <= _GEN_5 ? hold_conv_i122 : orders_dout[91:76];
-      order_sroa_38_02801_in_r1 <= _GEN_5 ? hold_conv_i145 : orders_dout[116:109];
-      counts_02798_r1 <= ~_GEN_5;
-    end
-    if (_GEN_76) begin
-      other_keys_sroa_0_02797_r1 <= _GEN_5 ? 32'h0 : _GEN_74;
-      lost_pages_sroa_0_02796_r1 <= _GEN_5 ? 32'h0 : _GEN_73;
-      corrupted_rows_sroa_0_02795_r1 <= _GEN_5 ? 32'h0 : _GEN_72;
-    end
-    if (_GEN_75) begin
-      order_sroa_232259_02794_r1 <= _GEN_5 ? hold_conv_i107 : orders_dout[75:12];
-      order_sroa_412264_02793_r1 <= _GEN_5 ? hold_conv_i112 : orders_dout[177:114];
-      order_sroa_332261_0_in2792_r1 <= _GEN_5 ? hold_conv_i133 : orders_dout[123:92];
-      order_sroa_20_02791_r1 <= _GEN_5 ? hold_conv_i92 : orders_dout[11:4];
-      order_sroa_0_0_in2790_r1 <= _GEN_5 ? hold_conv_i81 : orders_dout[7:0];
-    end
-    if (_GEN_6)
-      and_r1s1 <= ~(orders_dout[178]) & _GEN_14;
+      cmp_i23_not_r1s5 <= cmp_i23_not_r1s4;
+    if (_GEN_4)
+      order_sroa_39_03476_r1s1 <= order_sroa_39_03476_r1;
+    if (_GEN_3)
+      order_sroa_39_03476_r1s2 <= order_sroa_39_03476_r1s1;
+    if (_GEN_2)
+      order_sroa_39_03476_r1s3 <= order_sroa_39_03476_r1s2;
     if (_GEN_1)
-      and_r1s2 <= and_r1s1;
-    if (_GEN_6)
-      orders_r1s1 <= orders_dout;
+      order_sroa_39_03476_r1s4 <= order_sroa_39_03476_r1s3;
+    if (_GEN_0)
+      order_sroa_39_03476_r1s5 <= order_sroa_39_03476_r1s4;
+    if (_GEN_4)
+      order_sroa_422916_03477_r1s1 <= order_sroa_422916_03477_r1;
+    if (_GEN_3)
+      order_sroa_422916_03477_r1s2 <= order_sroa_422916_03477_r1s1;
+    if (_GEN_2)
+      order_sroa_422916_03477_r1s3 <= order_sroa_422916_03477_r1s2;
     if (_GEN_1)
-      and_i371_r1s2 <=
-        _table_0_rd[15:0] == orders_r1s1[91:76] & (|(_table_0_rd[271:256]));
-    if (_GEN_6)
-      cmp_i24_i250_r1s1 <= _GEN_14;
-    if (_GEN_1) begin
-      invariant_op_r1s2 <= _GEN_77 & cmp_i24_i250_r1s1;
-      and_i371_1_r1s2 <=
-        _table_0_rd[31:16] == orders_r1s1[91:76] & (|(_table_0_rd[287:272]));
-      and_i371_2_r1s2 <=
-        _table_0_rd[47:32] == orders_r1s1[91:76] & (|(_table_0_rd[303:288]));
-      and_i371_3_r1s2 <=
-        _table_0_rd[63:48] == orders_r1s1[91:76] & (|(_table_0_rd[319:304]));
-      and_i371_4_r1s2 <=
-        _table_0_rd[79:64] == orders_r1s1[91:76] & (|(_table_0_rd[335:320]));
-      and_i371_5_r1s2 <=
-        _table_0_rd[95:80] == orders_r1s1[91:76] & (|(_table_0_rd[351:336]));
-      and_i371_6_r1s2 <=
-        _table_0_rd[111:96] == orders_r1s1[91:76] & (|(_table_0_rd[367:352]));
-      and_i371_7_r1s2 <=
-        _table_0_rd[127:112] == orders_r1s1[91:76] & (|(_table_0_rd[383:368]));
-      and_i371_8_r1s2 <=
-        _table_0_rd[143:128] == orders_r1s1[91:76] & (|(_table_0_rd[399:384]));
-      and_i371_9_r1s2 <=
-        _table_0_rd[159:144] == orders_r1s1[91:76] & (|(_table_0_rd[415:400]));
-      and_i371_10_r1s2 <=
-        _table_0_rd[175:160] == orders_r1s1[91:76] & (|(_table_0_rd[431:416]));
-      and_i371_11_r1s2 <=
-        _table_0_rd[191:176] == orders_r1s1[91:76] & (|(_table_0_rd[447:432]));
-      and_i371_12_r1s2 <=
-        _table_0_rd[207:192] == orders_r1s1[91:76] & (|(_table_0_rd[463:448]));
-      and_i371_13_r1s2 <=
-        _table_0_rd[223:208] == orders_r1s1[91:76] & (|(_table_0_rd[479:464]));
-      and_i371_14_r1s2 <=
-        _table_0_rd[239:224] == orders_r1s1[91:76] & (|(_table_0_rd[495:480]));
-      and_i371_15_r1s2 <=
-        _table_0_rd[255:240] == orders_r1s1[91:76] & (|(_table_0_rd[511:496]));
+      order_sroa_422916_03477_r1s4 <= order_sroa_422916_03477_r1s3;
+    if (_GEN_0)
+      order_sroa_422916_03477_r1s5 <= order_sroa_422916_03477_r1s4;
+    if (_GEN_2)
+      add_r1s3 <=
+        {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03427_r1, 5'h0};
+    if (_GEN_4)
+      order_sroa_0_03473_r1s1 <= order_sroa_0_03473_r1;
+    if (_GEN_3)
+      order_sroa_0_03473_r1s2 <= order_sroa_0_03473_r1s1;
+    if (_GEN_2)
+      add_r1s3__1 <= {2'h0, order_sroa_0_03473_r1s2} + {1'h0, row_sroa_65_03434_r1, 4'h0};
+    if (_GEN_1)
+      add_r1s4 <= {1'h0, add_r1s3} + {529'h0, add_r1s3__1};
+    if (_GEN_4)
+      order_sroa_342913_03475_r1s1__1 <= order_sroa_342913_03475_r1[16];
+    if (_GEN_3)
+      order_sroa_342913_03475_r1s2__1 <= order_sroa_342913_03475_r1s1__1;
+    if (_GEN_2)
+      add_r1s3__2 <=
+        {34'h0, row_sroa_12_03428_r1, 261'h0}
+        + {1'h0, order_sroa_342913_03475_r1s2__1, order_sroa_342913_03475_r1s2, 533'h0};
+    if (_GEN_1)
+      add_r1s4__1 <= add_r1s3__2;
+    if (_GEN_0)
+      add_r1s5 <= {16'h0, add_r1s4} + add_r1s4__1;
+    if (_GEN_4)
+      hold_next_sroa_50_03452 <= {7'h0, next_sroa_50_03452_r1};
+    if (_GEN_2) begin
+      hold_spec_select <= _GEN_107;
+      hold_lost_pages_sroa_0_1 <= _GEN_108;
+      hold_corrupted_rows_sroa_0_1 <= _GEN_109;
     end
-    if (_GEN_6)
-      and_i267_i_r1s1 <= _GEN_14 & orders_dout[178];
-    if (_GEN_1) begin
-      and_i267_i_r1s2 <= and_i267_i_r1s1;
-      orders_r1s2 <= orders_r1s1;
-      or_i1921_r1s2 <=
-        cmp_i_i415_r1s1 ? orders_r1s1[179] : row_sroa_17_02783_r1 == orders_r1s1[75:12];
+    if (_GEN_110)
+      order_sroa_27_0_r1 <= _GEN_5 ? 16'h0 : next_sroa_16_03444_r1;
+    if (_GEN_111) begin
+      other_keys_sroa_0_03481_r1 <= _GEN_5 ? 32'h0 : _GEN_107;
+      lost_pages_sroa_0_03480_r1 <= _GEN_5 ? 32'h0 : _GEN_108;
+      corrupted_rows_sroa_0_03479_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
     end
-    if (_GEN_76)
-      row_sroa_55_02789_in_r1 <=
-        _GEN_5
-          ? hold_cmp_i24_i
-          : and_r1s2
-            & {_GEN_93,
-               _GEN_92,
-               _GEN_91,
-               _GEN_90,
-               _GEN_89,
-               _GEN_88,
-               _GEN_87,
-               _GEN_86,
-               _GEN_85,
-               _GEN_84,
-               _GEN_83,
-               _GEN_82,
-               _GEN_81,
-               _GEN_80,
-               _GEN_79,
-               _GEN_78} == 16'h0 | and_i267_i_r1s2
-            & ({_GEN_109,
-                _GEN_108,
-                _GEN_107,
-                _GEN_106,
-                _GEN_105,
-                _GEN_104,
-                _GEN_103,
-                _GEN_102,
-                _GEN_101,
-                _GEN_100,
-                _GEN_99,
-                _GEN_98,
-                _GEN_97,
-                _GEN_96,
-                _GEN_95,
-                _GEN_94} == 16'h0 | ~_GEN_111);
-    if (_GEN_6)
-      tobool141_not_i_r1s1 <= ~(orders_dout[178]);
-    if (_GEN_1) begin
-      tobool141_not_i_r1s2 <= tobool141_not_i_r1s1;
-      and_i377_r1s2 <= _GEN_77;
+    if (_GEN_110) begin
+      order_sroa_232910_03478_r1 <= _GEN_5 ? 64'h0 : next_sroa_113361_03443_r1;
+      order_sroa_422916_03477_r1 <= _GEN_5 ? 64'h0 : next_sroa_293369_03447_r1;
+      order_sroa_39_03476_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03446_r1;
+      order_sroa_342913_03475_r1 <= _GEN_5 ? 17'h0 : next_sroa_213366_03445_r1;
+      order_sroa_20_03474_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03442_r1;
+      order_sroa_0_03473_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03441_r1;
     end
-    if (_GEN_76)
-      row_sroa_45_02788_r1 <= ~_GEN_5 & (tobool141_not_i_r1s2 ? and_i377_r1s2 : _GEN_110);
-    if (_GEN_6)
-      tobool324_not_i_r1s1 <= ~(orders_dout[180]);
-    if (_GEN_1) begin
-      tobool324_not_i_r1s2 <= tobool324_not_i_r1s1;
-      v14_r1s2 <= $signed(_GEN_142) > -17'sh1 ? _GEN_142[15:0] : 16'hFFFF;
-      v18_r1s2 <= $signed(_GEN_143) > -17'sh1 ? _GEN_143[15:0] : 16'hFFFF;
-      v23_r1s2 <= $signed(_GEN_144) > -17'sh1 ? _GEN_144[15:0] : 16'hFFFF;
-      v28_r1s2 <= $signed(_GEN_145) > -17'sh1 ? _GEN_145[15:0] : 16'hFFFF;
-      v32_r1s2 <= $signed(_GEN_146) > -17'sh1 ? _GEN_146[15:0] : 16'hFFFF;
-      v37_r1s2 <= $signed(_GEN_147) > -17'sh1 ? _GEN_147[15:0] : 16'hFFFF;
-      v41_r1s2 <= $signed(_GEN_148) > -17'sh1 ? _GEN_148[15:0] : 16'hFFFF;
-      v46_r1s2 <= $signed(_GEN_149) > -17'sh1 ? _GEN_149[15:0] : 16'hFFFF;
-      v50_r1s2 <= $signed(_GEN_150) > -17'sh1 ? _GEN_150[15:0] : 16'hFFFF;
-      v54_r1s2 <= $signed(_GEN_151) > -17'sh1 ? _GEN_151[15:0] : 16'hFFFF;
-      v59_r1s2 <= $signed(_GEN_152) > -17'sh1 ? _GEN_152[15:0] : 16'hFFFF;
-      v63_r1s2 <= $signed(_GEN_153) > -17'sh1 ? _GEN_153[15:0] : 16'hFFFF;
-      v68_r1s2 <= $signed(_GEN_154) > -17'sh1 ? _GEN_154[15:0] : 16'hFFFF;
-      v72_r1s2 <= $signed(_GEN_155) > -17'sh1 ? _GEN_155[15:0] : 16'hFFFF;
-      v81_r1s2 <= $signed(_GEN_156) > -17'sh1 ? _GEN_156[15:0] : 16'hFFFF;
-      spec_select2757_15_r1s2 <= _GEN_157[16] ? 16'hFFFF : _GEN_157[15:0];
+    if (_GEN_4)
+      cmp_i2152_r1s1 <= _GEN_112[1:0] == 2'h0;
+    if (_GEN_3)
+      cmp_i2152_r1s2 <= cmp_i2152_r1s1;
+    if (_GEN_4)
+      tobool_not_i681_r1s1 <= ~(_GEN_112[2]);
+    if (_GEN_3) begin
+      tobool_not_i681_r1s2 <= tobool_not_i681_r1s1;
+      table_r1s2 <= _table_0_rd;
     end
-    if (_GEN_76) begin
-      row_sroa_392606_02787_r1 <=
-        _GEN_5
-          ? hold_or_i1420_15
-          : {_GEN_126
-               ? (~_GEN_108 ? orders_r1s2[107:92] : _GEN_218)
-               : _GEN_220 | tobool324_not_i_r1s2 & ~(_GEN_158 & _GEN_109)
-                   ? (_GEN_220
-                        ? (_GEN_109
-                             ? (_GEN_221[16] ? 16'hFFFF : _GEN_221[15:0])
-                             : orders_r1s2[107:92])
-                        : _GEN_158 | ~_GEN_93
-                            ? orders_r1s2[107:92]
-                            : spec_select2757_15_r1s2)
-                   : _GEN_222[16] ? 16'hFFFF : _GEN_222[15:0],
-             _GEN_158 & ~_GEN_125 | _GEN_216 | tobool324_not_i_r1s2 & ~_GEN_125
-               ? (_GEN_216
-                    ? _GEN_218
-                    : _GEN_160 ? v81_r1s2 : _GEN_219[16] ? 16'hFFFF : _GEN_219[15:0])
-               : _GEN_214,
-             _GEN_158 & ~_GEN_124 | _GEN_212 | tobool324_not_i_r1s2 & ~_GEN_124
-               ? (_GEN_212
-                    ? _GEN_214
-                    : _GEN_160 ? v72_r1s2 : _GEN_215[16] ? 16'hFFFF : _GEN_215[15:0])
-               : _GEN_210,
-             _GEN_158 & ~_GEN_123 | _GEN_208 | tobool324_not_i_r1s2 & ~_GEN_123
-               ? (_GEN_208
-                    ? _GEN_210
-                    : _GEN_160 ? v68_r1s2 : _GEN_211[16] ? 16'hFFFF : _GEN_211[15:0])
-               : _GEN_206,
-             _GEN_158 & ~_GEN_122 | _GEN_204 | tobool324_not_i_r1s2 & ~_GEN_122
-               ? (_GEN_204
-                    ? _GEN_206
-                    : _GEN_160 ? v63_r1s2 : _GEN_207[16] ? 16'hFFFF : _GEN_207[15:0])
-               : _GEN_202,
-             _GEN_158 & ~_GEN_121 | _GEN_200 | tobool324_not_i_r1s2 & ~_GEN_121
-               ? (_GEN_200
-                    ? _GEN_202
-                    : _GEN_160 ? v59_r1s2 : _GEN_203[16] ? 16'hFFFF : _GEN_203[15:0])
-               : _GEN_198,
-             _GEN_158 & ~_GEN_120 | _GEN_196 | tobool324_not_i_r1s2 & ~_GEN_120
-               ? (_GEN_196
-                    ? _GEN_198
-                    : _GEN_160 ? v54_r1s2 : _GEN_199[16] ? 16'hFFFF : _GEN_199[15:0])
-               : _GEN_194,
-             _GEN_158 & ~_GEN_119 | _GEN_192 | tobool324_not_i_r1s2 & ~_GEN_119
-               ? (_GEN_192
-                    ? _GEN_194
-                    : _GEN_160 ? v50_r1s2 : _GEN_195[16] ? 16'hFFFF : _GEN_195[15:0])
-               : _GEN_190,
-             _GEN_158 & ~_GEN_118 | _GEN_188 | tobool324_not_i_r1s2 & ~_GEN_118
-               ? (_GEN_188
-                    ? _GEN_190
-                    : _GEN_160 ? v46_r1s2 : _GEN_191[16] ? 16'hFFFF : _GEN_191[15:0])
-               : _GEN_186,
-             _GEN_158 & ~_GEN_117 | _GEN_184 | tobool324_not_i_r1s2 & ~_GEN_117
-               ? (_GEN_184
-                    ? _GEN_186
-                    : _GEN_160 ? v41_r1s2 : _GEN_187[16] ? 16'hFFFF : _GEN_187[15:0])
-               : _GEN_182,
-             _GEN_158 & ~_GEN_116 | _GEN_180 | tobool324_not_i_r1s2 & ~_GEN_116
-               ? (_GEN_180
-                    ? _GEN_182
-                    : _GEN_160 ? v37_r1s2 : _GEN_183[16] ? 16'hFFFF : _GEN_183[15:0])
-               : _GEN_178,
-             _GEN_158 & ~_GEN_115 | _GEN_176 | tobool324_not_i_r1s2 & ~_GEN_115
-               ? (_GEN_176
-                    ? _GEN_178
-                    : _GEN_160 ? v32_r1s2 : _GEN_179[16] ? 16'hFFFF : _GEN_179[15:0])
-               : _GEN_174,
-             _GEN_158 & ~_GEN_114 | _GEN_172 | tobool324_not_i_r1s2 & ~_GEN_114
-               ? (_GEN_172
-                    ? _GEN_174
-                    : _GEN_160 ? v28_r1s2 : _GEN_175[16] ? 16'hFFFF : _GEN_175[15:0])
-               : _GEN_170,
-             _GEN_158 & ~_GEN_113 | _GEN_168 | tobool324_not_i_r1s2 & ~_GEN_113
-               ? (_GEN_168
-                    ? _GEN_170
-                    : _GEN_160 ? v23_r1s2 : _GEN_171[16] ? 16'hFFFF : _GEN_171[15:0])
-               : _GEN_166,
-             _GEN_158 & ~_GEN_112 | _GEN_164 | tobool324_not_i_r1s2 & ~_GEN_112
-               ? (_GEN_164
-                    ? _GEN_166
-                    : _GEN_160 ? v18_r1s2 : _GEN_167[16] ? 16'hFFFF : _GEN_167[15:0])
-               : _GEN_162,
-             _GEN_159 | _GEN_160
-               ? (_GEN_159 ? _GEN_162 : v14_r1s2)
-               : _GEN_163[16] ? 16'hFFFF : _GEN_163[15:0]};
-      row_sroa_312601_02786_r1 <=
+    if (_GEN_4)
+      tobool_not_i676_r1s1 <= ~(_GEN_112[0]);
+    if (_GEN_3)
+      tobool_not_i676_r1s2 <= tobool_not_i676_r1s1;
+    if (_GEN_111) begin
+      waiting_sroa_0_03472_r1 <= _GEN_5 ? 256'h0 : _GEN_113;
+      waiting_sroa_5_03471_r1 <= _GEN_5 ? 256'h0 : _GEN_114;
+    end
+    if (_GEN_116)
+      waiting_sroa_8_03470_r1 <= _GEN_5 ? 64'h0 : _GEN_115;
+    if (_GEN_111)
+      waiting_sroa_11_03469_r1 <= _GEN_5 ? 2'h0 : _GEN_117;
+    if (_GEN_3)
+      parity_r1s2 <= ^_table_0_rd;
+    if (_GEN_111)
+      waiting_sroa_14_03468_r1 <= ~_GEN_5 & _GEN_118;
+    if (_GEN_4)
+      far_sroa_14_0_r1s1 <= _GEN_119;
+    if (_GEN_3)
+      far_sroa_14_0_r1s2 <= far_sroa_14_0_r1s1;
+    if (_GEN_4)
+      cmp_i49_i513_r1s1 <= ~next_sroa_45_03451_r1 & orders_dout[3:0] == 4'h1;
+    if (_GEN_3)
+      cmp_i49_i513_r1s2 <= cmp_i49_i513_r1s1;
+    if (_GEN_4)
+      far_sroa_103347_0_r1s1 <= next_sroa_45_03451_r1 ? 64'h0 : orders_dout[75:12];
+    if (_GEN_3)
+      cmp_i31_i529_r1s2 <= _GEN_115 == far_sroa_103347_0_r1s1;
+    if (_GEN_111)
+      waiting_sroa_172866_03467_r1 <=
         _GEN_5
           ? 16'h0
-          : {tobool141_not_i_r1s2 & _GEN_93 | ~_GEN_141 & _GEN_223
-               & (_GEN_108 & _GEN_31 | ~_GEN_31 & _GEN_109),
-             tobool141_not_i_r1s2 & _GEN_92 | ~_GEN_140 & _GEN_223
-               & (_GEN_107 & _GEN_30 | ~_GEN_30 & _GEN_108),
-             tobool141_not_i_r1s2 & _GEN_91 | ~_GEN_139 & _GEN_223
-               & (_GEN_106 & _GEN_29 | ~_GEN_29 & _GEN_107),
-             tobool141_not_i_r1s2 & _GEN_90 | ~_GEN_138 & _GEN_223
-               & (_GEN_105 & _GEN_28 | ~_GEN_28 & _GEN_106),
-             tobool141_not_i_r1s2 & _GEN_89 | ~_GEN_137 & _GEN_223
-               & (_GEN_104 & _GEN_27 | ~_GEN_27 & _GEN_105),
-             tobool141_not_i_r1s2 & _GEN_88 | ~_GEN_136 & _GEN_223
-               & (_GEN_103 & _GEN_26 | ~_GEN_26 & _GEN_104),
-             tobool141_not_i_r1s2 & _GEN_87 | ~_GEN_135 & _GEN_223
-               & (_GEN_102 & _GEN_25 | ~_GEN_25 & _GEN_103),
-             tobool141_not_i_r1s2 & _GEN_86 | ~_GEN_134 & _GEN_223
-               & (_GEN_101 & _GEN_24 | ~_GEN_24 & _GEN_102),
-             tobool141_not_i_r1s2 & _GEN_85 | _GEN_223
-               & (_GEN_100 & _GEN_23 | ~_GEN_23 & _GEN_101) & ~_GEN_133,
-             tobool141_not_i_r1s2 & _GEN_84 | _GEN_223 & (_GEN_22 ? _GEN_99 : _GEN_100)
-               & ~_GEN_132,
-             tobool141_not_i_r1s2 & _GEN_83 | _GEN_223
-               & (_GEN_98 & _GEN_21 | ~_GEN_21 & _GEN_99) & ~_GEN_131,
-             tobool141_not_i_r1s2 & _GEN_82 | _GEN_223 & (_GEN_20 ? _GEN_97 : _GEN_98)
-               & ~_GEN_130,
-             tobool141_not_i_r1s2 & _GEN_81 | ~_GEN_129 & _GEN_223
-               & (_GEN_19 ? _GEN_96 : _GEN_97),
-             tobool141_not_i_r1s2 & _GEN_80 | ~_GEN_128 & _GEN_223
-               & (_GEN_18 ? _GEN_95 : _GEN_96),
-             tobool141_not_i_r1s2 & _GEN_79 | _GEN_223 & ((|_GEN_17) ? _GEN_94 : _GEN_95)
-               & ~_GEN_127,
-             tobool141_not_i_r1s2 & _GEN_78 | and_i267_i_r1s2 & _GEN_94 & _GEN_111
-               & ~(_GEN_32[0])};
-    end
-    if (_GEN_1)
-      parity_r1s2 <= ^_table_0_rd;
-    if (_GEN_76)
-      row_sroa_25_02785_r1 <= ~_GEN_5 & (tobool141_not_i_r1s2 ? parity_r1s2 : _GEN_71);
-    if (_GEN_1)
-      table_r1s2 <= _table_0_rd;
-    if (_GEN_76)
-      row_sroa_21_02784_r1 <=
-        ~_GEN_5 & (tobool141_not_i_r1s2 ? table_r1s2[576] : _GEN_70);
-    if (_GEN_5 | _GEN_1)
-      row_sroa_17_02783_r1 <=
-        _GEN_5 ? 64'h0 : tobool141_not_i_r1s1 ? _table_0_rd[575:512] : _GEN_69;
-    if (_GEN_76) begin
-      row_sroa_8_02782_r1 <=
+          : {_GEN_174 & _GEN_121,
+             far_sroa_14_0_r1s2 == _GEN_113[239:224] & (|(_GEN_114[239:224])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[223:208] & (|(_GEN_114[223:208])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[207:192] & (|(_GEN_114[207:192])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[191:176] & (|(_GEN_114[191:176])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[175:160] & (|(_GEN_114[175:160])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[159:144] & (|(_GEN_114[159:144])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[143:128] & (|(_GEN_114[143:128])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[127:112] & (|(_GEN_114[127:112])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[111:96] & (|(_GEN_114[111:96])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[95:80] & (|(_GEN_114[95:80])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[79:64] & (|(_GEN_114[79:64])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[63:48] & (|(_GEN_114[63:48])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[47:32] & (|(_GEN_114[47:32])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[31:16] & (|(_GEN_114[31:16])) & _GEN_174,
+             far_sroa_14_0_r1s2 == _GEN_113[15:0] & (|(_GEN_114[15:0])) & _GEN_174};
+    if (_GEN_4)
+      v375_r1s1 <= next_sroa_45_03451_r1 ? 17'h0 : orders_dout[108:92];
+    if (_GEN_3)
+      v375_r1s2 <= v375_r1s1;
+    if (_GEN_111) begin
+      waiting_sroa_212867_03466_r1 <=
         _GEN_5
           ? 256'h0
-          : {_GEN_239
-               ? _GEN_33
-               : _GEN_126
-                   ? _GEN_68
-                   : tobool324_not_i_r1s2 ? table_r1s2[511:496] : _GEN_67,
-             _GEN_238
-               ? _GEN_33
-               : _GEN_125
-                   ? _GEN_66
-                   : tobool324_not_i_r1s2 ? table_r1s2[495:480] : _GEN_65,
-             _GEN_237
-               ? _GEN_33
-               : _GEN_124
-                   ? _GEN_64
-                   : tobool324_not_i_r1s2 ? table_r1s2[479:464] : _GEN_63,
-             _GEN_236
-               ? _GEN_33
-               : _GEN_123
-                   ? _GEN_62
-                   : tobool324_not_i_r1s2 ? table_r1s2[463:448] : _GEN_61,
-             _GEN_235
-               ? _GEN_33
-               : _GEN_122
-                   ? _GEN_60
-                   : tobool324_not_i_r1s2 ? table_r1s2[447:432] : _GEN_59,
-             _GEN_234
-               ? _GEN_33
-               : _GEN_121
-                   ? _GEN_58
-                   : tobool324_not_i_r1s2 ? table_r1s2[431:416] : _GEN_57,
-             _GEN_233
-               ? _GEN_33
-               : _GEN_120
-                   ? _GEN_56
-                   : tobool324_not_i_r1s2 ? table_r1s2[415:400] : _GEN_55,
-             _GEN_232
-               ? _GEN_33
-               : _GEN_119
-                   ? _GEN_54
-                   : tobool324_not_i_r1s2 ? table_r1s2[399:384] : _GEN_53,
-             _GEN_231
-               ? _GEN_33
-               : _GEN_118
-                   ? _GEN_52
-                   : tobool324_not_i_r1s2 ? table_r1s2[383:368] : _GEN_51,
-             _GEN_230
-               ? _GEN_33
-               : _GEN_117
-                   ? _GEN_49
-                   : tobool324_not_i_r1s2 ? table_r1s2[367:352] : _GEN_50,
-             _GEN_229
-               ? _GEN_33
-               : _GEN_116
-                   ? _GEN_48
-                   : tobool324_not_i_r1s2 ? table_r1s2[351:336] : _GEN_47,
-             _GEN_228
-               ? _GEN_33
-               : _GEN_115
-                   ? _GEN_45
-                   : tobool324_not_i_r1s2 ? table_r1s2[335:320] : _GEN_46,
-             _GEN_227
-               ? _GEN_33
-               : _GEN_114
-                   ? _GEN_43
-                   : tobool324_not_i_r1s2 ? table_r1s2[319:304] : _GEN_44,
-             _GEN_226
-               ? _GEN_33
-               : _GEN_113
-                   ? _GEN_41
-                   : tobool324_not_i_r1s2 ? table_r1s2[303:288] : _GEN_42,
-             _GEN_225
-               ? _GEN_33
-               : _GEN_112
-                   ? _GEN_39
-                   : tobool324_not_i_r1s2 ? table_r1s2[287:272] : _GEN_40,
-             _GEN_15 & orders_r1s2[178]
-               ? order_sroa_332261_0_in2792_r1s2
-               : _GEN_224
-                   ? _GEN_33
-                   : tobool324_not_i_r1s2 ? table_r1s2[271:256] : _GEN_38};
-      row_sroa_0_02781_r1 <=
+          : {_GEN_121 ? {16{_GEN_190[16]}} | _GEN_190[15:0] : v375_r1s2[15:0],
+             {16{_GEN_189[16]}} | _GEN_189[15:0],
+             {16{_GEN_188[16]}} | _GEN_188[15:0],
+             {16{_GEN_187[16]}} | _GEN_187[15:0],
+             {16{_GEN_186[16]}} | _GEN_186[15:0],
+             {16{_GEN_185[16]}} | _GEN_185[15:0],
+             {16{_GEN_184[16]}} | _GEN_184[15:0],
+             {16{_GEN_183[16]}} | _GEN_183[15:0],
+             {16{_GEN_182[16]}} | _GEN_182[15:0],
+             {16{_GEN_181[16]}} | _GEN_181[15:0],
+             {16{_GEN_180[16]}} | _GEN_180[15:0],
+             {16{_GEN_179[16]}} | _GEN_179[15:0],
+             {16{_GEN_178[16]}} | _GEN_178[15:0],
+             {16{_GEN_177[16]}} | _GEN_177[15:0],
+             {16{_GEN_176[16]}} | _GEN_176[15:0],
+             {16{_GEN_175[16]}} | _GEN_175[15:0]};
+      waiting_sroa_24_03465_r1 <= ~_GEN_5 & _GEN_120;
+      written1_sroa_0_03464_r1 <= _GEN_5 ? 256'h0 : written0_sroa_0_03440_r1;
+      written1_sroa_6_03463_r1 <= _GEN_5 ? 256'h0 : written0_sroa_8_03439_r1;
+    end
+    if (_GEN_116)
+      written1_sroa_10_03462_r1 <= _GEN_5 ? 64'h0 : written0_sroa_14_03438_r1;
+    if (_GEN_111) begin
+      written1_sroa_14_03461_r1 <= ~_GEN_5 & written0_sroa_20_03437_r1;
+      written1_sroa_18_03460_r1 <= ~_GEN_5 & written0_sroa_26_03436_r1;
+      written2_sroa_14_03459_r1 <= ~_GEN_5 & written1_sroa_18_03460_r1;
+      written2_sroa_11_03458_r1 <= ~_GEN_5 & written1_sroa_14_03461_r1;
+    end
+    if (_GEN_116)
+      written2_sroa_8_03457_r1 <= _GEN_5 ? 64'h0 : written1_sroa_10_03462_r1;
+    if (_GEN_111) begin
+      written2_sroa_5_03456_r1 <= _GEN_5 ? 256'h0 : written1_sroa_6_03463_r1;
+      written2_sroa_0_03455_r1 <= _GEN_5 ? 256'h0 : written1_sroa_0_03464_r1;
+    end
+    if (_GEN_110)
+      made_up_sroa_0_03454_r1 <=
+        _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03454_r1 - 2'h1;
+    if (_GEN_4)
+      and_i245_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
+    if (_GEN_3)
+      and_i245_i_r1s2 <= and_i245_i_r1s1;
+    if (_GEN_111)
+      holds_next_sroa_0_03453_r1 <=
+        ~_GEN_5
+        & ((far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[15:0] & _GEN_122
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[31:16] & _GEN_123
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[47:32] & _GEN_124
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[63:48] & _GEN_125
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[79:64] & _GEN_126
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[95:80] & _GEN_127
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[111:96] & _GEN_128
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[127:112] & _GEN_129
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[143:128] & _GEN_130
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[159:144] & _GEN_131
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[175:160] & _GEN_132
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[191:176] & _GEN_133
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[207:192] & _GEN_134
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[223:208] & _GEN_135
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[239:224] & _GEN_136
+            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[255:240] & _GEN_137) & ~_GEN_55
+           | and_i245_i_r1s2);
+    if (_GEN_110) begin
+      next_sroa_50_03452_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[186];
+      next_sroa_45_03451_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[185];
+      next_sroa_41_03450_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[184];
+      next_sroa_36_03449_r1 <= _GEN_12 ? 8'h0 : orders_dout[186:179];
+      next_sroa_32_03448_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[178];
+      next_sroa_293369_03447_r1 <= _GEN_12 ? 64'h0 : orders_dout[177:114];
+      next_sroa_26_03446_r1 <= _GEN_12 ? 5'h0 : orders_dout[113:109];
+      next_sroa_213366_03445_r1 <= _GEN_12 ? 17'h0 : orders_dout[108:92];
+      next_sroa_16_03444_r1 <= _GEN_12 ? 16'h0 : orders_dout[91:76];
+      next_sroa_113361_03443_r1 <= _GEN_12 ? 64'h0 : orders_dout[75:12];
+      next_sroa_8_03442_r1 <= _GEN_12 ? 8'h0 : orders_dout[11:4];
+      next_sroa_0_03441_r1 <= _GEN_12 ? 4'h0 : orders_dout[3:0];
+    end
+    if (_GEN_111) begin
+      written0_sroa_0_03440_r1 <=
         _GEN_5
           ? 256'h0
-          : {_GEN_239
-               ? order_sroa_27_0_r1s2
-               : _GEN_126
-                   ? row_sroa_0_02781_r1[239:224]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[255:240]
-                       : row_sroa_0_02781_r1[255:240],
-             _GEN_238
-               ? order_sroa_27_0_r1s2
-               : _GEN_125
-                   ? row_sroa_0_02781_r1[223:208]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[239:224]
-                       : row_sroa_0_02781_r1[239:224],
-             _GEN_237
-               ? order_sroa_27_0_r1s2
-               : _GEN_124
-                   ? row_sroa_0_02781_r1[207:192]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[223:208]
-                       : row_sroa_0_02781_r1[223:208],
-             _GEN_236
-               ? order_sroa_27_0_r1s2
-               : _GEN_123
-                   ? row_sroa_0_02781_r1[191:176]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[207:192]
-                       : row_sroa_0_02781_r1[207:192],
-             _GEN_235
-               ? order_sroa_27_0_r1s2
-               : _GEN_122
-                   ? row_sroa_0_02781_r1[175:160]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[191:176]
-                       : row_sroa_0_02781_r1[191:176],
-             _GEN_234
-               ? order_sroa_27_0_r1s2
-               : _GEN_121
-                   ? row_sroa_0_02781_r1[159:144]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[175:160]
-                       : row_sroa_0_02781_r1[175:160],
-             _GEN_233
-               ? order_sroa_27_0_r1s2
-               : _GEN_120
-                   ? row_sroa_0_02781_r1[143:128]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[159:144]
-                       : row_sroa_0_02781_r1[159:144],
-             _GEN_232
-               ? order_sroa_27_0_r1s2
-               : _GEN_119
-                   ? row_sroa_0_02781_r1[127:112]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[143:128]
-                       : row_sroa_0_02781_r1[143:128],
-             _GEN_231
-               ? order_sroa_27_0_r1s2
-               : _GEN_118
-                   ? row_sroa_0_02781_r1[111:96]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[127:112]
-                       : row_sroa_0_02781_r1[127:112],
-             _GEN_230
-               ? order_sroa_27_0_r1s2
-               : _GEN_117
-                   ? row_sroa_0_02781_r1[95:80]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[111:96]
-                       : row_sroa_0_02781_r1[111:96],
-             _GEN_229
-               ? order_sroa_27_0_r1s2
-               : _GEN_116
-                   ? row_sroa_0_02781_r1[79:64]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[95:80]
-                       : row_sroa_0_02781_r1[95:80],
-             _GEN_228
-               ? order_sroa_27_0_r1s2
-               : _GEN_115
-                   ? row_sroa_0_02781_r1[63:48]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[79:64]
-                       : row_sroa_0_02781_r1[79:64],
-             _GEN_227
-               ? order_sroa_27_0_r1s2
-               : _GEN_114
-                   ? row_sroa_0_02781_r1[47:32]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[63:48]
-                       : row_sroa_0_02781_r1[63:48],
-             _GEN_226
-               ? order_sroa_27_0_r1s2
-               : _GEN_113
-                   ? row_sroa_0_02781_r1[31:16]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[47:32]
-                       : row_sroa_0_02781_r1[47:32],
-             _GEN_225
-               ? order_sroa_27_0_r1s2
-               : _GEN_112
-                   ? row_sroa_0_02781_r1[15:0]
-                   : tobool324_not_i_r1s2
-                       ? table_r1s2[31:16]
-                       : row_sroa_0_02781_r1[31:16],
-             _GEN_224
-               ? order_sroa_27_0_r1s2
-               : tobool324_not_i_r1s2 ? table_r1s2[15:0] : row_sroa_0_02781_r1[15:0]};
+          : {_GEN_50,
+             _GEN_49,
+             _GEN_48,
+             _GEN_47,
+             _GEN_46,
+             _GEN_45,
+             _GEN_44,
+             _GEN_43,
+             _GEN_42,
+             _GEN_41,
+             _GEN_40,
+             _GEN_39,
+             _GEN_38,
+             _GEN_37,
+             _GEN_36,
+             _GEN_35};
+      written0_sroa_8_03439_r1 <=
+        _GEN_5
+          ? 256'h0
+          : {_GEN_103,
+             _GEN_100,
+             _GEN_97,
+             _GEN_94,
+             _GEN_91,
+             _GEN_88,
+             _GEN_85,
+             _GEN_82,
+             _GEN_79,
+             _GEN_76,
+             _GEN_73,
+             _GEN_70,
+             _GEN_67,
+             _GEN_64,
+             _GEN_61,
+             _GEN_58};
     end
-    if (_GEN) begin
-      order_sroa_53_0_lcssa_r3 <=
-        _GEN_8 ? hold_conv_i175_le[0] : _GEN_4 & hold_conv_i205[0];
-      corrupted_rows_sroa_0_0_lcssa_r3 <= _GEN_8 ? hold_corrupted_rows_sroa_0_1 : 32'h0;
-      lost_pages_sroa_0_0_lcssa_r3 <= _GEN_8 ? hold_lost_pages_sroa_0_1 : 32'h0;
-      other_keys_sroa_0_0_lcssa_r3 <= _GEN_8 ? hold_spec_select : 32'h0;
+    if (_GEN_116)
+      written0_sroa_14_03438_r1 <= _GEN_5 ? 64'h0 : _GEN_104;
+    if (_GEN_111) begin
+      written0_sroa_20_03437_r1 <= ~_GEN_5 & _GEN_105;
+      written0_sroa_26_03436_r1 <= ~_GEN_5 & _GEN_106;
+    end
+    if (_GEN_4)
+      and_r1s1 <= ~(next_sroa_36_03449_r1[0]) & _GEN_138;
+    if (_GEN_3)
+      and_r1s2 <= and_r1s1;
+    if (_GEN_4)
+      tobool_not_i_i_r1s1 <= ~(next_sroa_36_03449_r1[1]);
+    if (_GEN_3)
+      tobool_not_i_i_r1s2 <= tobool_not_i_i_r1s1;
+    if (_GEN_4)
+      next_sroa_113361_03443_r1s1 <= next_sroa_113361_03443_r1;
+    if (_GEN_3)
+      cmp_i31_i431_r1s2 <= written0_sroa_14_03438_r1 == next_sroa_113361_03443_r1s1;
+    if (_GEN_4)
+      and_i239_i_r1s1 <= _GEN_138 & next_sroa_36_03449_r1[0];
+    if (_GEN_3)
+      and_i239_i_r1s2 <= and_i239_i_r1s1;
+    if (_GEN_4)
+      next_sroa_16_03444_r1s1 <= next_sroa_16_03444_r1;
+    if (_GEN_3)
+      next_sroa_16_03444_r1s2 <= next_sroa_16_03444_r1s1;
+    if (_GEN_4)
+      next_sroa_32_03448_r1s1 <= next_sroa_32_03448_r1;
+    if (_GEN_3)
+      or_i2367_r1s2 <=
+        cmp_i_i801_r1s1
+          ? next_sroa_32_03448_r1s1
+          : row_sroa_25_03429_r1 == next_sroa_113361_03443_r1s1;
+    if (_GEN_111)
+      row_sroa_76_03435_r1 <=
+        ~_GEN_5
+        & (and_r1s2
+           & (tobool_not_i_i_r1s2
+                ? waiting_sroa_172866_03467_r1 == 16'h0
+                : ~(_GEN_139 & holds_next_sroa_0_03453_r1)) | and_i239_i_r1s2
+           & ({_GEN_155,
+               _GEN_154,
+               _GEN_153,
+               _GEN_152,
+               _GEN_151,
+               _GEN_150,
+               _GEN_149,
+               _GEN_148,
+               _GEN_147,
+               _GEN_146,
+               _GEN_145,
+               _GEN_144,
+               _GEN_143,
+               _GEN_142,
+               _GEN_141,
+               _GEN_140} == 16'h0 | ~_GEN_157));
+    if (_GEN_4)
+      tobool145_not_i_r1s1 <= ~(next_sroa_36_03449_r1[0]);
+    if (_GEN_3)
+      tobool145_not_i_r1s2 <= tobool145_not_i_r1s1;
+    if (_GEN_111)
+      row_sroa_65_03434_r1 <=
+        ~_GEN_5
+        & (tobool145_not_i_r1s2
+             ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03465_r1 : _GEN_139)
+             : _GEN_156);
+    if (_GEN_4)
+      next_sroa_41_03450_r1s1 <= next_sroa_41_03450_r1;
+    if (_GEN_3)
+      next_sroa_41_03450_r1s2 <= next_sroa_41_03450_r1s1;
+    if (_GEN_4)
+      next_sroa_213366_03445_r1s1 <= next_sroa_213366_03445_r1;
+    if (_GEN_3)
+      next_sroa_213366_03445_r1s2 <= next_sroa_213366_03445_r1s1;
+    if (_GEN_111)
+      row_sroa_583294_03433_r1 <=
+        _GEN_5
+          ? 256'h0
+          : {next_sroa_41_03450_r1s2
+               ? (~_GEN_33
+                    ? (_GEN_155
+                         ? (_GEN_56
+                              ? {16{_GEN_253[16]}} | _GEN_253[15:0]
+                              : {16{_GEN_254[16]}} | _GEN_254[15:0])
+                         : next_sroa_213366_03445_r1s2[15:0])
+                    : ~_GEN_154 ? next_sroa_213366_03445_r1s2[15:0] : _GEN_252)
+               : _GEN_210[255:240],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_32
+                    ? (_GEN_56 ? {16{_GEN_250[16]}} | _GEN_250[15:0] : _GEN_252)
+                    : _GEN_249)
+               : _GEN_210[239:224],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_31
+                    ? (_GEN_56 ? {16{_GEN_247[16]}} | _GEN_247[15:0] : _GEN_249)
+                    : _GEN_246)
+               : _GEN_210[223:208],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_30
+                    ? (_GEN_56 ? {16{_GEN_244[16]}} | _GEN_244[15:0] : _GEN_246)
+                    : _GEN_243)
+               : _GEN_210[207:192],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_29
+                    ? (_GEN_56 ? {16{_GEN_241[16]}} | _GEN_241[15:0] : _GEN_243)
+                    : _GEN_240)
+               : _GEN_210[191:176],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_28
+                    ? (_GEN_56 ? {16{_GEN_238[16]}} | _GEN_238[15:0] : _GEN_240)
+                    : _GEN_237)
+               : _GEN_210[175:160],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_27
+                    ? (_GEN_56 ? {16{_GEN_235[16]}} | _GEN_235[15:0] : _GEN_237)
+                    : _GEN_234)
+               : _GEN_210[159:144],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_26
+                    ? (_GEN_56 ? {16{_GEN_232[16]}} | _GEN_232[15:0] : _GEN_234)
+                    : _GEN_231)
+               : _GEN_210[143:128],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_25
+                    ? (_GEN_56 ? {16{_GEN_229[16]}} | _GEN_229[15:0] : _GEN_231)
+                    : _GEN_228)
+               : _GEN_210[127:112],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_24
+                    ? (_GEN_56 ? {16{_GEN_226[16]}} | _GEN_226[15:0] : _GEN_228)
+                    : _GEN_225)
+               : _GEN_210[111:96],
+             next_sroa_41_03450_r1s2
+               ? (~_GEN_23
+                    ? (_GEN_56 ? {16{_GEN_223[16]}} | _GEN_223[15:0] : _GEN_225)
+                    : _GEN_222)
+               : _GEN_210[95:80],
+             next_sroa_41_03450_r1s2
+               ? (_GEN_22
+                    ? _GEN_219
+                    : _GEN_56 ? {16{_GEN_220[16]}} | _GEN_220[15:0] : _GEN_222)
+               : _GEN_210[79:64],
+             next_sroa_41_03450_r1s2
+               ? (_GEN_21
+                    ? _GEN_216
+                    : _GEN_56 ? {16{_GEN_217[16]}} | _GEN_217[15:0] : _GEN_219)
+               : _GEN_210[63:48],
+             next_sroa_41_03450_r1s2
+               ? (_GEN_20
+                    ? _GEN_213
+                    : _GEN_56 ? {16{_GEN_214[16]}} | _GEN_214[15:0] : _GEN_216)
+               : _GEN_210[47:32],
+             next_sroa_41_03450_r1s2
+               ? ((|_GEN_19)
+                    ? _GEN_193
+                    : _GEN_56 ? {16{_GEN_211[16]}} | _GEN_211[15:0] : _GEN_213)
+               : _GEN_210[31:16],
+             next_sroa_41_03450_r1s2
+               ? (_GEN_56 ? {16{_GEN_191[16]}} | _GEN_191[15:0] : _GEN_193)
+               : _GEN_210[15:0]};
+    if (_GEN_4)
+      cmp_i360_r1s1 <= _GEN_138;
+    if (_GEN_3)
+      cmp_i360_r1s2 <= cmp_i360_r1s1;
+    if (_GEN_111) begin
+      row_sroa_513290_03432_r1 <=
+        _GEN_5
+          ? 16'h0
+          : {tobool145_not_i_r1s2 & _GEN_256[15] | _GEN_257
+               & (_GEN_154 & _GEN_33 | ~_GEN_33 & _GEN_155) & ~_GEN_173,
+             tobool145_not_i_r1s2 & _GEN_256[14] | _GEN_257
+               & (_GEN_153 & _GEN_32 | ~_GEN_32 & _GEN_154) & ~_GEN_172,
+             tobool145_not_i_r1s2 & _GEN_256[13] | _GEN_257
+               & (_GEN_152 & _GEN_31 | ~_GEN_31 & _GEN_153) & ~_GEN_171,
+             tobool145_not_i_r1s2 & _GEN_256[12] | _GEN_257
+               & (_GEN_151 & _GEN_30 | ~_GEN_30 & _GEN_152) & ~_GEN_170,
+             tobool145_not_i_r1s2 & _GEN_256[11] | _GEN_257
+               & (_GEN_150 & _GEN_29 | ~_GEN_29 & _GEN_151) & ~_GEN_169,
+             tobool145_not_i_r1s2 & _GEN_256[10] | _GEN_257
+               & (_GEN_149 & _GEN_28 | ~_GEN_28 & _GEN_150) & ~_GEN_168,
+             tobool145_not_i_r1s2 & _GEN_256[9] | _GEN_257
+               & (_GEN_148 & _GEN_27 | ~_GEN_27 & _GEN_149) & ~_GEN_167,
+             tobool145_not_i_r1s2 & _GEN_256[8] | ~_GEN_166 & _GEN_257
+               & (_GEN_147 & _GEN_26 | ~_GEN_26 & _GEN_148),
+             tobool145_not_i_r1s2 & _GEN_256[7] | _GEN_257
+               & (_GEN_146 & _GEN_25 | ~_GEN_25 & _GEN_147) & ~_GEN_165,
+             tobool145_not_i_r1s2 & _GEN_256[6] | _GEN_257
+               & (_GEN_145 & _GEN_24 | ~_GEN_24 & _GEN_146) & ~_GEN_164,
+             tobool145_not_i_r1s2 & _GEN_256[5] | _GEN_257
+               & (_GEN_144 & _GEN_23 | ~_GEN_23 & _GEN_145) & ~_GEN_163,
+             tobool145_not_i_r1s2 & _GEN_256[4] | _GEN_257
+               & (_GEN_143 & _GEN_22 | _GEN_144 & ~_GEN_22) & ~_GEN_162,
+             tobool145_not_i_r1s2 & _GEN_256[3] | ~_GEN_161 & _GEN_257
+               & (_GEN_142 & _GEN_21 | _GEN_143 & ~_GEN_21),
+             tobool145_not_i_r1s2 & _GEN_256[2] | ~_GEN_160 & _GEN_257
+               & (_GEN_141 & _GEN_20 | _GEN_142 & ~_GEN_20),
+             tobool145_not_i_r1s2 & _GEN_256[1] | _GEN_257
+               & ((|_GEN_19) ? _GEN_140 : _GEN_141) & ~_GEN_159,
+             tobool145_not_i_r1s2 & _GEN_256[0] | and_i239_i_r1s2 & _GEN_140 & _GEN_157
+               & ~(_GEN_34[0])};
+      row_sroa_41_03431_r1 <=
+        ~_GEN_5
+        & (tobool145_not_i_r1s2
+             ? (tobool_not_i_i_r1s2
+                  ? waiting_sroa_14_03468_r1
+                  : written0_sroa_26_03436_r1)
+             : _GEN_106);
+      row_sroa_33_03430_r1 <=
+        _GEN_5
+          ? 2'h0
+          : tobool145_not_i_r1s2
+              ? (tobool_not_i_i_r1s2
+                   ? waiting_sroa_11_03469_r1
+                   : {1'h0, written0_sroa_20_03437_r1})
+              : {1'h0, _GEN_105};
+    end
+    if (_GEN_116)
+      row_sroa_25_03429_r1 <=
+        _GEN_5
+          ? 64'h0
+          : tobool145_not_i_r1s1
+              ? (tobool_not_i_i_r1s1
+                   ? waiting_sroa_8_03470_r1
+                   : written0_sroa_14_03438_r1)
+              : _GEN_104;
+    if (_GEN_4)
+      next_sroa_36_03449_r1s1 <= next_sroa_36_03449_r1[0];
+    if (_GEN_3)
+      next_sroa_36_03449_r1s2 <= next_sroa_36_03449_r1s1;
+    if (_GEN_111) begin
+      row_sroa_12_03428_r1 <=
+        _GEN_5
+          ? 256'h0
+          : {_GEN_287
+               ? _GEN_51
+               : ~_GEN_288
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_101 : _GEN_14[255:240])
+                   : _GEN_102,
+             _GEN_285
+               ? _GEN_51
+               : ~_GEN_286
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_98 : _GEN_14[239:224])
+                   : _GEN_99,
+             _GEN_283
+               ? _GEN_51
+               : ~_GEN_284
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_95 : _GEN_14[223:208])
+                   : _GEN_96,
+             _GEN_281
+               ? _GEN_51
+               : ~_GEN_282
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_92 : _GEN_14[207:192])
+                   : _GEN_93,
+             _GEN_279
+               ? _GEN_51
+               : ~_GEN_280
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_89 : _GEN_14[191:176])
+                   : _GEN_90,
+             _GEN_277
+               ? _GEN_51
+               : ~_GEN_278
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_86 : _GEN_14[175:160])
+                   : _GEN_87,
+             _GEN_275
+               ? _GEN_51
+               : ~_GEN_276
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_83 : _GEN_14[159:144])
+                   : _GEN_84,
+             _GEN_273
+               ? _GEN_51
+               : ~_GEN_274
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_80 : _GEN_14[143:128])
+                   : _GEN_81,
+             _GEN_271
+               ? _GEN_51
+               : ~_GEN_272
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_77 : _GEN_14[127:112])
+                   : _GEN_78,
+             _GEN_269
+               ? _GEN_51
+               : ~_GEN_270
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_74 : _GEN_14[111:96])
+                   : _GEN_75,
+             _GEN_267
+               ? _GEN_51
+               : ~_GEN_268
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_71 : _GEN_14[95:80])
+                   : _GEN_72,
+             _GEN_265
+               ? _GEN_51
+               : ~_GEN_266
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_69 : _GEN_14[79:64])
+                   : _GEN_68,
+             _GEN_263
+               ? _GEN_51
+               : ~_GEN_264
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_66 : _GEN_14[63:48])
+                   : _GEN_65,
+             _GEN_261
+               ? _GEN_51
+               : ~_GEN_262
+                   ? (next_sroa_41_03450_r1s2 ? _GEN_63 : _GEN_14[47:32])
+                   : _GEN_62,
+             _GEN_259
+               ? _GEN_51
+               : _GEN_260 ? _GEN_59 : next_sroa_41_03450_r1s2 ? _GEN_60 : _GEN_14[31:16],
+             _GEN_17 & next_sroa_36_03449_r1s2
+               ? order_sroa_342913_03475_r1s2
+               : _GEN_258 ? _GEN_51 : next_sroa_41_03450_r1s2 ? _GEN_57 : _GEN_14[15:0]};
+      row_sroa_0_03427_r1 <=
+        _GEN_5
+          ? 256'h0
+          : {_GEN_287
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_288
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[255:240]
+                        : _GEN_15[255:240])
+                   : row_sroa_0_03427_r1[239:224],
+             _GEN_285
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_286
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[239:224]
+                        : _GEN_15[239:224])
+                   : row_sroa_0_03427_r1[223:208],
+             _GEN_283
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_284
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[223:208]
+                        : _GEN_15[223:208])
+                   : row_sroa_0_03427_r1[207:192],
+             _GEN_281
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_282
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[207:192]
+                        : _GEN_15[207:192])
+                   : row_sroa_0_03427_r1[191:176],
+             _GEN_279
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_280
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[191:176]
+                        : _GEN_15[191:176])
+                   : row_sroa_0_03427_r1[175:160],
+             _GEN_277
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_278
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[175:160]
+                        : _GEN_15[175:160])
+                   : row_sroa_0_03427_r1[159:144],
+             _GEN_275
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_276
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[159:144]
+                        : _GEN_15[159:144])
+                   : row_sroa_0_03427_r1[143:128],
+             _GEN_273
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_274
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[143:128]
+                        : _GEN_15[143:128])
+                   : row_sroa_0_03427_r1[127:112],
+             _GEN_271
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_272
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[127:112]
+                        : _GEN_15[127:112])
+                   : row_sroa_0_03427_r1[111:96],
+             _GEN_269
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_270
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[111:96]
+                        : _GEN_15[111:96])
+                   : row_sroa_0_03427_r1[95:80],
+             _GEN_267
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_268
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[95:80]
+                        : _GEN_15[95:80])
+                   : row_sroa_0_03427_r1[79:64],
+             _GEN_265
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_266
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[79:64]
+                        : _GEN_15[79:64])
+                   : row_sroa_0_03427_r1[63:48],
+             _GEN_263
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_264
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[63:48]
+                        : _GEN_15[63:48])
+                   : row_sroa_0_03427_r1[47:32],
+             _GEN_261
+               ? order_sroa_27_0_r1s2
+               : ~_GEN_262
+                   ? (next_sroa_41_03450_r1s2
+                        ? row_sroa_0_03427_r1[47:32]
+                        : _GEN_15[47:32])
+                   : row_sroa_0_03427_r1[31:16],
+             _GEN_259
+               ? order_sroa_27_0_r1s2
+               : _GEN_260
+                   ? row_sroa_0_03427_r1[15:0]
+                   : next_sroa_41_03450_r1s2
+                       ? row_sroa_0_03427_r1[31:16]
+                       : _GEN_15[31:16],
+             _GEN_258
+               ? order_sroa_27_0_r1s2
+               : next_sroa_41_03450_r1s2 ? row_sroa_0_03427_r1[15:0] : _GEN_15[15:0]};
     end
   end // always_ff @(posedge)
   hlsc_ram #(
@@ -2321,108 +2626,103 @@ module kv_prefetch_rank_speckv_Prefetch(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_7 & ~rst),
-    .wa      (order_sroa_20_02791_r1s3),
+    .we      (_GEN_6 & ~rst),
+    .wa      (order_sroa_20_03474_r1s3),
     .wd
-      ({or_i1925_r1s3
-          ^ ^{or_i1929_r1s3,
-              sroa_speculated_r1s3,
-              weight_i425_sroa_0_mux_val_15_r1s3,
-              weight_i425_sroa_0_mux_val_14_r1s3,
-              weight_i425_sroa_0_mux_val_13_r1s3,
-              weight_i425_sroa_0_mux_val_12_r1s3,
-              weight_i425_sroa_0_mux_val_11_r1s3,
-              weight_i425_sroa_0_mux_val_10_r1s3,
-              weight_i425_sroa_0_mux_val_9_r1s3,
-              weight_i425_sroa_0_mux_val_8_r1s3,
-              weight_i425_sroa_0_mux_val_7_r1s3,
-              weight_i425_sroa_0_mux_val_6_r1s3,
-              weight_i425_sroa_0_mux_val_5_r1s3,
-              weight_i425_sroa_0_mux_val_4_r1s3,
-              weight_i425_sroa_0_mux_val_3_r1s3,
-              weight_i425_sroa_0_mux_val_2_r1s3,
-              weight_i425_sroa_0_mux_val_1_r1s3,
-              v256_r1s3,
-              v397_r1s3,
-              v386_r1s3,
-              v374_r1s3,
-              v362_r1s3,
-              v350_r1s3,
-              v338_r1s3,
-              v326_r1s3,
-              v314_r1s3,
-              v305_r1s3,
-              v295_r1s3,
-              v289_r1s3,
-              v280_r1s3,
-              v274_r1s3,
+      ({or_i2371_r1s3
+          ^ ^{or_i2375_r1s3,
+              sroa_speculated2918_r1s3,
+              weight_i826_sroa_0_mux_val_15_r1s3,
+              weight_i826_sroa_0_mux_val_14_r1s3,
+              weight_i826_sroa_0_mux_val_13_r1s3,
+              weight_i826_sroa_0_mux_val_12_r1s3,
+              weight_i826_sroa_0_mux_val_11_r1s3,
+              weight_i826_sroa_0_mux_val_10_r1s3,
+              weight_i826_sroa_0_mux_val_9_r1s3,
+              weight_i826_sroa_0_mux_val_8_r1s3,
+              weight_i826_sroa_0_mux_val_7_r1s3,
+              weight_i826_sroa_0_mux_val_6_r1s3,
+              weight_i826_sroa_0_mux_val_5_r1s3,
+              weight_i826_sroa_0_mux_val_4_r1s3,
+              weight_i826_sroa_0_mux_val_3_r1s3,
+              weight_i826_sroa_0_mux_val_2_r1s3,
+              weight_i826_sroa_0_mux_val_1_r1s3,
+              v221_r1s3,
+              v363_r1s3,
+              v355_r1s3,
+              v346_r1s3,
+              v337_r1s3,
+              v328_r1s3,
+              v319_r1s3,
+              v310_r1s3,
+              v299_r1s3,
+              v288_r1s3,
+              v278_r1s3,
               v268_r1s3,
-              v262_r1s3,
-              v255_r1s3},
-        or_i1929_r1s3,
-        sroa_speculated_r1s3,
-        weight_i425_sroa_0_mux_val_15_r1s3,
-        weight_i425_sroa_0_mux_val_14_r1s3,
-        weight_i425_sroa_0_mux_val_13_r1s3,
-        weight_i425_sroa_0_mux_val_12_r1s3,
-        weight_i425_sroa_0_mux_val_11_r1s3,
-        weight_i425_sroa_0_mux_val_10_r1s3,
-        weight_i425_sroa_0_mux_val_9_r1s3,
-        weight_i425_sroa_0_mux_val_8_r1s3,
-        weight_i425_sroa_0_mux_val_7_r1s3,
-        weight_i425_sroa_0_mux_val_6_r1s3,
-        weight_i425_sroa_0_mux_val_5_r1s3,
-        weight_i425_sroa_0_mux_val_4_r1s3,
-        weight_i425_sroa_0_mux_val_3_r1s3,
-        weight_i425_sroa_0_mux_val_2_r1s3,
-        weight_i425_sroa_0_mux_val_1_r1s3,
-        v256_r1s3,
-        v397_r1s3,
-        v386_r1s3,
-        v374_r1s3,
-        v362_r1s3,
-        v350_r1s3,
-        v338_r1s3,
-        v326_r1s3,
-        v314_r1s3,
-        v305_r1s3,
-        v295_r1s3,
-        v289_r1s3,
-        v280_r1s3,
-        v274_r1s3,
+              v258_r1s3,
+              v248_r1s3,
+              v238_r1s3,
+              v228_r1s3,
+              v220_r1s3},
+        or_i2375_r1s3,
+        sroa_speculated2918_r1s3,
+        weight_i826_sroa_0_mux_val_15_r1s3,
+        weight_i826_sroa_0_mux_val_14_r1s3,
+        weight_i826_sroa_0_mux_val_13_r1s3,
+        weight_i826_sroa_0_mux_val_12_r1s3,
+        weight_i826_sroa_0_mux_val_11_r1s3,
+        weight_i826_sroa_0_mux_val_10_r1s3,
+        weight_i826_sroa_0_mux_val_9_r1s3,
+        weight_i826_sroa_0_mux_val_8_r1s3,
+        weight_i826_sroa_0_mux_val_7_r1s3,
+        weight_i826_sroa_0_mux_val_6_r1s3,
+        weight_i826_sroa_0_mux_val_5_r1s3,
+        weight_i826_sroa_0_mux_val_4_r1s3,
+        weight_i826_sroa_0_mux_val_3_r1s3,
+        weight_i826_sroa_0_mux_val_2_r1s3,
+        weight_i826_sroa_0_mux_val_1_r1s3,
+        v221_r1s3,
+        v363_r1s3,
+        v355_r1s3,
+        v346_r1s3,
+        v337_r1s3,
+        v328_r1s3,
+        v319_r1s3,
+        v310_r1s3,
+        v299_r1s3,
+        v288_r1s3,
+        v278_r1s3,
         v268_r1s3,
-        v262_r1s3,
-        v255_r1s3}),
-    .re      (_GEN_6),
-    .ra      (orders_dout[11:4]),
-    .forward (_GEN_6 & _GEN_7),
+        v258_r1s3,
+        v248_r1s3,
+        v238_r1s3,
+        v228_r1s3,
+        v220_r1s3}),
+    .re      (_GEN_4),
+    .ra      (next_sroa_45_03451_r1 ? 8'h0 : orders_dout[11:4]),
+    .forward (_GEN_4 & _GEN_6),
     .rd      (_table_0_rd)
   );
-  assign orders_read = _GEN_2 | _GEN_6;
-  assign orders_waits = (valid0_0 | valid1_0) & ~orders_empty_n;
-  assign ranked_write = _GEN_0 | _GEN_9;
+  assign orders_read = _GEN_4 & ~next_sroa_45_03451_r1;
+  assign orders_waits = valid1_0 & ~next_sroa_45_03451_r1 & ~orders_empty_n;
+  assign ranked_write = _GEN_7 | _GEN_8;
   assign ranked_din =
-    _GEN_0
+    _GEN_7
       ? {2'h0,
-         order_sroa_412264_02793_r1s2,
-         order_sroa_38_02801_in_r1s2,
-         order_sroa_332261_0_in2792_r1s2__1,
-         order_sroa_332261_0_in2792_r1s2,
-         order_sroa_27_0_r1s2,
-         row_sroa_8_02782_r1,
-         row_sroa_0_02781_r1,
-         row_sroa_45_02788_r1,
-         order_sroa_0_0_in2790_r1s2}
-      : {order_sroa_53_0_lcssa_r3,
+         order_sroa_422916_03477_r1s5,
+         order_sroa_39_03476_r1s5[4:1],
+         order_sroa_39_03476_r1s5[0] | add_r1s5[550],
+         add_r1s5[549:0]}
+      : {hold_next_sroa_50_03452[0],
          620'h80000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
-  assign ranked_waits = (valid1_2 | valid3_0) & ~ranked_full_n;
-  assign displaced_write = _GEN_9;
-  assign displaced_din = other_keys_sroa_0_0_lcssa_r3;
-  assign lost_write = _GEN_9;
-  assign lost_din = lost_pages_sroa_0_0_lcssa_r3;
-  assign corrupted_write = _GEN_9;
-  assign corrupted_din = corrupted_rows_sroa_0_0_lcssa_r3;
-  assign ap_done = _GEN_10;
+  assign ranked_waits = (valid1_5 & cmp_i23_not_r1s5 | valid2_0) & ~ranked_full_n;
+  assign displaced_write = _GEN_8;
+  assign displaced_din = hold_spec_select;
+  assign lost_write = _GEN_8;
+  assign lost_din = hold_lost_pages_sroa_0_1;
+  assign corrupted_write = _GEN_8;
+  assign corrupted_din = hold_corrupted_rows_sroa_0_1;
+  assign ap_done = _GEN_9;
 endmodule
 
 module kv_prefetch_select_pages_speckv_Prefetch(
@@ -2572,14 +2872,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   assign _GEN_2 = valid1_4 & (~valid1_5 | _GEN_1);
   assign _GEN_1 = valid1_5 & (~valid1_6 | _GEN_0);
   assign _GEN_0 = valid1_6 & (~valid1_7 | _GEN);
-  reg          cmp_i76_r1s1;
-  reg          cmp_i76_r1s2;
-  reg          cmp_i76_r1s3;
-  reg          cmp_i76_r1s4;
-  reg          cmp_i76_r1s5;
-  reg          cmp_i76_r1s6;
-  reg          cmp_i76_r1s7;
-  wire         _GEN_62 = _GEN & cmp_i76_r1s7;
+  reg          cmp_i78_r1s1;
+  reg          cmp_i78_r1s2;
+  reg          cmp_i78_r1s3;
+  reg          cmp_i78_r1s4;
+  reg          cmp_i78_r1s5;
+  reg          cmp_i78_r1s6;
+  reg          cmp_i78_r1s7;
+  wire         _GEN_62 = _GEN & cmp_i78_r1s7;
   reg          and_r1s1;
   reg          and_r1s2;
   reg          and_r1s3;
@@ -2652,7 +2952,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__1;
   reg          resident_r1s2__4;
   reg          resident_r1s3__2;
-  reg  [7:0]   spec_select1121_r1s4;
+  reg  [7:0]   spec_select1117_r1s4;
   reg  [6:0]   select_r1s4;
   reg          resident_r1s2__5;
   reg          resident_r1s3__3;
@@ -2673,7 +2973,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__7;
   reg          resident_r1s4__4;
   reg          resident_r1s5__2;
-  reg  [7:0]   spec_select1126_r1s6;
+  reg  [7:0]   spec_select1122_r1s6;
   reg  [7:0]   resident_count_sroa_0_1_11_r1s6;
   reg          resident_r1s2__10;
   reg          resident_r1s3__8;
@@ -2736,13 +3036,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          and_r1s1__31;
   reg          xor_r1s1__1;
   reg  [2:0]   add_r1s2__4;
-  reg          cmp_i266_not_r1s3;
-  reg          cmp_i266_not_r1s4;
-  reg          cmp_i266_not_r1s5;
-  reg          cmp_i266_not_r1s6;
-  reg          conv_i203_i_14_r1s2;
-  reg          conv_i203_i_14_r1s3;
-  reg          conv_i203_i_14_r1s4;
+  reg          cmp_i_i212_i_not_r1s3;
+  reg          cmp_i_i212_i_not_r1s4;
+  reg          cmp_i_i212_i_not_r1s5;
+  reg          cmp_i_i212_i_not_r1s6;
+  reg          conv_i195_i_14_r1s2;
+  reg          conv_i195_i_14_r1s3;
+  reg          conv_i195_i_14_r1s4;
   reg          xor_r1s2;
   reg          xor_r1s3;
   reg          xor_r1s4;
@@ -2774,10 +3074,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [1:0]   field_r1s3__2;
   reg  [7:0]   add_i32_i_10_r1s4;
   reg          and_r1s5__6;
-  reg          conv_i203_i_13_r1s2;
-  reg          conv_i203_i_13_r1s3;
-  reg          conv_i203_i_13_r1s4;
-  reg          conv_i203_i_13_r1s5;
+  reg          conv_i195_i_13_r1s2;
+  reg          conv_i195_i_13_r1s3;
+  reg          conv_i195_i_13_r1s4;
+  reg          conv_i195_i_13_r1s5;
   reg          field_r1s2__3;
   reg          field_r1s3__4;
   reg          field_r1s4__1;
@@ -2809,49 +3109,49 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          add_i32_i_14_r1s5;
   reg  [3:0]   add_i32_i_14_r1s5__1;
   reg  [2:0]   add_i32_i_14_r1s5__2;
-  reg          conv_i203_i_2_r1s2;
+  reg          conv_i195_i_2_r1s2;
   reg          and_r1s3__11;
   reg          and_r1s4__9;
   reg          and_r1s5__7;
-  reg          conv_i203_i_3_r1s2;
+  reg          conv_i195_i_3_r1s2;
   reg          and_r1s3__12;
   reg          and_r1s4__10;
   reg          and_r1s5__8;
-  reg          conv_i203_i_4_r1s2;
+  reg          conv_i195_i_4_r1s2;
   reg          and_r1s3__13;
   reg          and_r1s4__11;
   reg          and_r1s5__9;
-  reg          conv_i203_i_5_r1s2;
+  reg          conv_i195_i_5_r1s2;
   reg          and_r1s3__14;
   reg          and_r1s4__12;
   reg          and_r1s5__10;
-  reg          conv_i203_i_6_r1s2;
+  reg          conv_i195_i_6_r1s2;
   reg          and_r1s3__15;
   reg          and_r1s4__13;
   reg          and_r1s5__11;
-  reg          conv_i203_i_7_r1s2;
-  reg          conv_i203_i_7_r1s3;
+  reg          conv_i195_i_7_r1s2;
+  reg          conv_i195_i_7_r1s3;
   reg          and_r1s4__14;
   reg          and_r1s5__12;
-  reg          conv_i203_i_8_r1s2;
-  reg          conv_i203_i_8_r1s3;
+  reg          conv_i195_i_8_r1s2;
+  reg          conv_i195_i_8_r1s3;
   reg          and_r1s4__15;
   reg          and_r1s5__13;
-  reg          conv_i203_i_9_r1s2;
-  reg          conv_i203_i_9_r1s3;
+  reg          conv_i195_i_9_r1s2;
+  reg          conv_i195_i_9_r1s3;
   reg          and_r1s4__16;
   reg          and_r1s5__14;
-  reg          conv_i203_i_10_r1s2;
-  reg          conv_i203_i_10_r1s3;
+  reg          conv_i195_i_10_r1s2;
+  reg          conv_i195_i_10_r1s3;
   reg          and_r1s4__17;
   reg          and_r1s5__15;
-  reg          conv_i203_i_11_r1s2;
-  reg          conv_i203_i_11_r1s3;
-  reg          conv_i203_i_11_r1s4;
+  reg          conv_i195_i_11_r1s2;
+  reg          conv_i195_i_11_r1s3;
+  reg          conv_i195_i_11_r1s4;
   reg          and_r1s5__16;
-  reg          conv_i203_i_12_r1s2;
-  reg          conv_i203_i_12_r1s3;
-  reg          conv_i203_i_12_r1s4;
+  reg          conv_i195_i_12_r1s2;
+  reg          conv_i195_i_12_r1s3;
+  reg          conv_i195_i_12_r1s4;
   reg          and_r1s5__17;
   reg          v183_r1s5;
   reg          v164_r1s4;
@@ -2872,7 +3172,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [159:0] agg_tmp72_sroa_0_2_9_r1s4;
   reg  [15:0]  agg_tmp72_sroa_0_2_9_r1s4__1;
   reg  [79:0]  agg_tmp72_sroa_0_2_9_r1s4__2;
-  reg  [255:0] or_i_i171_13_r1s5;
+  reg  [255:0] or_i_i172_13_r1s5;
   reg  [191:0] agg_tmp72_sroa_0_2_11_r1s5;
   reg  [15:0]  select_r1s5;
   reg  [47:0]  agg_tmp72_sroa_0_2_11_r1s5__1;
@@ -2906,10 +3206,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__5;
   reg  [15:0]  select_r1s5__7;
   reg  [15:0]  select_r1s6__3;
-  reg          cmp_i384_1_r1s3;
-  reg          cmp_i384_1_r1s4;
-  reg          cmp_i384_1_r1s5;
-  reg          cmp_i384_1_r1s6;
+  reg          cmp_i380_1_r1s3;
+  reg          cmp_i380_1_r1s4;
+  reg          cmp_i380_1_r1s5;
+  reg          cmp_i380_1_r1s6;
   reg          v200_r1s5;
   reg          v185_r1s5;
   reg          v171_r1s4;
@@ -2933,7 +3233,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s3__4;
   reg  [15:0]  select_r1s4__8;
   reg  [15:0]  select_r1s5__11;
-  reg          conv_i349_2_not_r1s2;
+  reg          conv_i345_2_not_r1s2;
   reg          v136_r1s3;
   reg          v136_r1s4;
   reg          v136_r1s5;
@@ -2945,69 +3245,69 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__10;
   reg  [15:0]  select_r1s5__13;
   reg  [15:0]  select_r1s6__5;
-  reg          cmp_i384_2_r1s3;
-  reg          cmp_i384_2_r1s4;
-  reg          cmp_i384_2_r1s5;
-  reg          cmp_i384_2_r1s6;
-  reg          brmerge1148_not_r1s6;
+  reg          cmp_i380_2_r1s3;
+  reg          cmp_i380_2_r1s4;
+  reg          cmp_i380_2_r1s5;
+  reg          cmp_i380_2_r1s6;
+  reg          brmerge1144_not_r1s6;
   reg  [15:0]  select_r1s6__6;
   reg  [15:0]  select_r1s6__7;
-  reg          cmp_i384_4_r1s3;
-  reg          cmp_i384_4_r1s4;
-  reg          cmp_i384_4_r1s5;
-  reg          cmp_i384_4_r1s6;
-  reg          brmerge1152_r1s6;
+  reg          cmp_i380_4_r1s3;
+  reg          cmp_i380_4_r1s4;
+  reg          cmp_i380_4_r1s5;
+  reg          cmp_i380_4_r1s6;
+  reg          brmerge1148_r1s6;
   reg  [15:0]  select_r1s6__8;
   reg  [15:0]  select_r1s6__9;
-  reg          cmp_i384_5_r1s3;
-  reg          cmp_i384_5_r1s4;
-  reg          cmp_i384_5_r1s5;
-  reg          cmp_i384_5_r1s6;
-  reg          brmerge1153_r1s6;
+  reg          cmp_i380_5_r1s3;
+  reg          cmp_i380_5_r1s4;
+  reg          cmp_i380_5_r1s5;
+  reg          cmp_i380_5_r1s6;
+  reg          brmerge1149_r1s6;
   reg  [15:0]  select_r1s6__10;
   reg  [15:0]  select_r1s6__11;
-  reg          cmp_i384_6_r1s3;
-  reg          cmp_i384_6_r1s4;
-  reg          cmp_i384_6_r1s5;
-  reg          cmp_i384_6_r1s6;
-  reg          brmerge1155_r1s6;
+  reg          cmp_i380_6_r1s3;
+  reg          cmp_i380_6_r1s4;
+  reg          cmp_i380_6_r1s5;
+  reg          cmp_i380_6_r1s6;
+  reg          brmerge1151_r1s6;
   reg  [15:0]  select_r1s6__12;
   reg  [15:0]  select_r1s6__13;
-  reg          cmp_i384_9_r1s3;
-  reg          cmp_i384_9_r1s4;
-  reg          cmp_i384_9_r1s5;
-  reg          cmp_i384_9_r1s6;
-  reg          cmp_i384_13_r1s3;
-  reg          cmp_i384_13_r1s4;
-  reg          cmp_i384_13_r1s5;
+  reg          cmp_i380_9_r1s3;
+  reg          cmp_i380_9_r1s4;
+  reg          cmp_i380_9_r1s5;
+  reg          cmp_i380_9_r1s6;
+  reg          cmp_i380_13_r1s3;
+  reg          cmp_i380_13_r1s4;
+  reg          cmp_i380_13_r1s5;
   reg  [15:0]  select_r1s6__14;
-  reg          cmp_i384_14_r1s3;
-  reg          cmp_i384_14_r1s4;
-  reg          cmp_i384_14_r1s5;
+  reg          cmp_i380_14_r1s3;
+  reg          cmp_i380_14_r1s4;
+  reg          cmp_i380_14_r1s5;
   reg  [15:0]  select_r1s6__15;
-  reg          cmp_i384_3_r1s3;
-  reg          cmp_i384_3_r1s4;
-  reg          cmp_i384_3_r1s5;
-  reg          cmp_i384_3_r1s6;
+  reg          cmp_i380_3_r1s3;
+  reg          cmp_i380_3_r1s4;
+  reg          cmp_i380_3_r1s5;
+  reg          cmp_i380_3_r1s6;
   reg          v359_r1s6;
-  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1162_r1s6;
+  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6;
   reg  [15:0]  select_r1s6__16;
   reg  [15:0]  select_r1s6__17;
-  reg          cmp_i384_8_r1s3;
-  reg          cmp_i384_8_r1s4;
-  reg          cmp_i384_8_r1s5;
-  reg          cmp_i384_8_r1s6;
-  reg          cmp_i384_10_r1s3;
-  reg          cmp_i384_10_r1s4;
-  reg          cmp_i384_10_r1s5;
-  reg          cmp_i384_10_r1s6;
-  reg          cmp_i384_11_r1s3;
-  reg          cmp_i384_11_r1s4;
-  reg          cmp_i384_11_r1s5;
-  reg          cmp_i384_11_r1s6;
-  reg          cmp_i384_12_r1s3;
-  reg          cmp_i384_12_r1s4;
-  reg          cmp_i384_12_r1s5;
+  reg          cmp_i380_8_r1s3;
+  reg          cmp_i380_8_r1s4;
+  reg          cmp_i380_8_r1s5;
+  reg          cmp_i380_8_r1s6;
+  reg          cmp_i380_10_r1s3;
+  reg          cmp_i380_10_r1s4;
+  reg          cmp_i380_10_r1s5;
+  reg          cmp_i380_10_r1s6;
+  reg          cmp_i380_11_r1s3;
+  reg          cmp_i380_11_r1s4;
+  reg          cmp_i380_11_r1s5;
+  reg          cmp_i380_11_r1s6;
+  reg          cmp_i380_12_r1s3;
+  reg          cmp_i380_12_r1s4;
+  reg          cmp_i380_12_r1s5;
   reg  [15:0]  select_r1s6__18;
   reg  [447:0] select_r1s1;
   reg  [447:0] select_r1s2__3;
@@ -3015,15 +3315,15 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [511:0] or_r1s4;
   reg  [511:0] or_r1s5;
   reg  [511:0] or_r1s6;
-  reg          cmp_i384_7_r1s3;
-  reg          cmp_i384_7_r1s4;
-  reg          cmp_i384_7_r1s5;
-  reg          cmp_i384_7_r1s6;
-  reg          brmerge1157_r1s6;
+  reg          cmp_i380_7_r1s3;
+  reg          cmp_i380_7_r1s4;
+  reg          cmp_i380_7_r1s5;
+  reg          cmp_i380_7_r1s6;
+  reg          brmerge1153_r1s6;
   reg  [15:0]  select_r1s6__19;
   reg  [620:0] ranked_r1s6;
   reg  [511:0] or_r1s7;
-  assign _GEN = valid1_7 & ~(cmp_i76_r1s7 & ~results_full_n);
+  assign _GEN = valid1_7 & ~(cmp_i78_r1s7 & ~results_full_n);
   reg          active1;
   reg  [639:0] hold_0;
   reg  [31:0]  hold_asked_sroa_0_1;
@@ -3079,10 +3379,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       active2 <= _GEN_66 | active2 & ~_GEN_65;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  asked_sroa_0_0772_r1;
-  reg  [31:0]  found_sroa_0_0771_r1;
-  reg  [31:0]  given_sroa_0_0770_r1;
-  reg  [31:0]  left_out_sroa_0_0769_r1;
+  reg  [31:0]  asked_sroa_0_0768_r1;
+  reg  [31:0]  found_sroa_0_0767_r1;
+  reg  [31:0]  given_sroa_0_0766_r1;
+  reg  [31:0]  left_out_sroa_0_0765_r1;
   wire [1:0]   _GEN_67 = {1'h0, and_r1s1__15 & _resident_0_rd};
   wire [1:0]   _GEN_68 = and_r1s1__14 ? _GEN_67 + {1'h0, _resident_1_rd} : _GEN_67;
   wire [3:0]   _GEN_69 = {1'h0, and_r1s2__13 ? add_r1s2 : {1'h0, select_r1s2}};
@@ -3090,7 +3390,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire [5:0]   _GEN_71 = {1'h0, select_r1s3};
   wire [6:0]   _GEN_72 = {1'h0, and_r1s3__10 ? _GEN_71 + {5'h0, resident_r1s3} : _GEN_71};
   wire [6:0]   _GEN_73 = and_r1s3__9 ? _GEN_72 + {6'h0, resident_r1s3__1} : _GEN_72;
-  wire [7:0]   _GEN_74 = and_r1s4__8 ? spec_select1121_r1s4 : {1'h0, select_r1s4};
+  wire [7:0]   _GEN_74 = and_r1s4__8 ? spec_select1117_r1s4 : {1'h0, select_r1s4};
   wire [7:0]   _GEN_75 = and_r1s4__7 ? _GEN_74 + {7'h0, resident_r1s4} : _GEN_74;
   wire [7:0]   _GEN_76 =
     and_r1s5__5
@@ -3098,7 +3398,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       : resident_count_sroa_0_1_9_r1s5;
   wire [7:0]   _GEN_77 = and_r1s5__4 ? _GEN_76 + {7'h0, resident_r1s5__1} : _GEN_76;
   wire [7:0]   _GEN_78 =
-    and_r1s6__3 ? spec_select1126_r1s6 : resident_count_sroa_0_1_11_r1s6;
+    and_r1s6__3 ? spec_select1122_r1s6 : resident_count_sroa_0_1_11_r1s6;
   wire [7:0]   _GEN_79 = and_r1s6__2 ? _GEN_78 + {7'h0, resident_r1s6} : _GEN_78;
   wire         _GEN_80 = _GEN_54 & ~_GEN_55;
   wire         _GEN_81 = _GEN_51 & ~_GEN_52;
@@ -3156,27 +3456,27 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire [7:0]   _GEN_128 = {7'h0, xor_r1s4} + _GEN_127;
   wire [1:0]   _GEN_129 = add_i32_i_13_r1s5[7:6] | add_i32_i_14_r1s5__1[1:0];
   wire         _GEN_130 = add_i32_i_13_r1s5[5] | add_i32_i_14_r1s5;
-  wire         _GEN_131 = and_r1s5__6 | conv_i203_i_13_r1s5 & ~(add_i32_i_13_r1s5[0]);
-  wire         _GEN_132 = conv_i203_i_2_r1s2 & field_r1s2;
-  wire         _GEN_133 = conv_i203_i_3_r1s2 & _GEN_117[0];
-  wire         _GEN_134 = conv_i203_i_4_r1s2 & _GEN_118[0];
+  wire         _GEN_131 = and_r1s5__6 | conv_i195_i_13_r1s5 & ~(add_i32_i_13_r1s5[0]);
+  wire         _GEN_132 = conv_i195_i_2_r1s2 & field_r1s2;
+  wire         _GEN_133 = conv_i195_i_3_r1s2 & _GEN_117[0];
+  wire         _GEN_134 = conv_i195_i_4_r1s2 & _GEN_118[0];
   wire [1:0]   _GEN_135 = and_r1s5__9 ? add_r1s5[2:1] : field_r1s5__5[1:0];
-  wire         _GEN_136 = conv_i203_i_5_r1s2 & _GEN_119[0];
+  wire         _GEN_136 = conv_i195_i_5_r1s2 & _GEN_119[0];
   wire [1:0]   _GEN_137 = and_r1s5__10 ? field_r1s5__7[1:0] : add_r1s5[2:1];
-  wire         _GEN_138 = conv_i203_i_6_r1s2 & _GEN_120[0];
+  wire         _GEN_138 = conv_i195_i_6_r1s2 & _GEN_120[0];
   wire [1:0]   _GEN_139 = and_r1s5__11 ? field_r1s5__9[1:0] : field_r1s5__7[1:0];
-  wire         _GEN_140 = conv_i203_i_7_r1s3 & _GEN_121[0];
+  wire         _GEN_140 = conv_i195_i_7_r1s3 & _GEN_121[0];
   wire [1:0]   _GEN_141 = and_r1s5__12 ? add_i32_i_7_r1s5[2:1] : field_r1s5__9[1:0];
-  wire         _GEN_142 = conv_i203_i_8_r1s3 & _GEN_122[0];
+  wire         _GEN_142 = conv_i195_i_8_r1s3 & _GEN_122[0];
   wire [2:0]   _GEN_143 = and_r1s5__13 ? add_i32_i_8_r1s5[3:1] : add_i32_i_7_r1s5[3:1];
-  wire         _GEN_144 = conv_i203_i_9_r1s3 & _GEN_123[0];
+  wire         _GEN_144 = conv_i195_i_9_r1s3 & _GEN_123[0];
   wire [2:0]   _GEN_145 = and_r1s5__14 ? add_i32_i_9_r1s5[3:1] : add_i32_i_8_r1s5[3:1];
   wire [2:0]   _GEN_146 = and_r1s5__15 ? add_i32_i_10_r1s5[3:1] : add_i32_i_9_r1s5[3:1];
-  wire         _GEN_147 = conv_i203_i_11_r1s4 & _GEN_125[0];
+  wire         _GEN_147 = conv_i195_i_11_r1s4 & _GEN_125[0];
   wire [2:0]   _GEN_148 = and_r1s5__16 ? add_i32_i_11_r1s5[3:1] : add_i32_i_10_r1s5[3:1];
-  wire         _GEN_149 = conv_i203_i_12_r1s4 & _GEN_126[0];
+  wire         _GEN_149 = conv_i195_i_12_r1s4 & _GEN_126[0];
   wire [2:0]   _GEN_150 = and_r1s5__17 ? add_i32_i_12_r1s5[3:1] : add_i32_i_11_r1s5[3:1];
-  wire         _GEN_151 = conv_i203_i_13_r1s5 & add_i32_i_13_r1s5[0];
+  wire         _GEN_151 = conv_i195_i_13_r1s5 & add_i32_i_13_r1s5[0];
   wire [2:0]   _GEN_152 = _GEN_151 ? add_i32_i_13_r1s5[3:1] : add_i32_i_12_r1s5[3:1];
   wire [6:0]   _GEN_153 =
     and_r1s5__6
@@ -3195,7 +3495,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _GEN_162 = _GEN_111 & ~_GEN_97;
   wire [239:0] _GEN_163 =
     _GEN_151
-      ? or_i_i171_13_r1s5[239:0]
+      ? or_i_i172_13_r1s5[239:0]
       : {agg_tmp72_sroa_0_2_11_r1s5__1[31:0], select_r1s5, agg_tmp72_sroa_0_2_11_r1s5};
   wire         _GEN_164 = v146_r1s5 & _GEN_139[0];
   wire         _GEN_165 =
@@ -3233,13 +3533,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire [15:0]  _GEN_195 = _GEN_192 ? _GEN_179 : select_r1s5__8;
   wire         _GEN_196 = v162_r1s5 & _GEN_145[0];
   wire [15:0]  _GEN_197 = _GEN_196 ? select_r1s5__9 : select_r1s5__10;
-  wire [31:0]  _GEN_198 = ~_GEN_8 ? asked_sroa_0_0772_r1 : asked_sroa_0_0772_r1 + 32'h1;
+  wire [31:0]  _GEN_198 = ~_GEN_8 ? asked_sroa_0_0768_r1 : asked_sroa_0_0768_r1 + 32'h1;
   wire [31:0]  _GEN_199 =
-    ~_GEN_8 ? found_sroa_0_0771_r1 : found_sroa_0_0771_r1 + {31'h0, _GEN_9};
+    ~_GEN_8 ? found_sroa_0_0767_r1 : found_sroa_0_0767_r1 + {31'h0, _GEN_9};
   wire [31:0]  _GEN_200 =
     xor_r1s3__8
-      ? given_sroa_0_0770_r1
-      : given_sroa_0_0770_r1
+      ? given_sroa_0_0766_r1
+      : given_sroa_0_0766_r1
         + {27'h0,
            sroa_speculated_r1s3__4,
            sroa_speculated_r1s3__3,
@@ -3247,7 +3547,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
            sroa_speculated_r1s3__1,
            sroa_speculated_r1s3};
   wire [31:0]  _GEN_201 =
-    xor_r1s7 ? left_out_sroa_0_0769_r1 : left_out_sroa_0_0769_r1 + {24'h0, _GEN_63};
+    xor_r1s7 ? left_out_sroa_0_0765_r1 : left_out_sroa_0_0765_r1 + {24'h0, _GEN_63};
   wire [239:0] _GEN_202 =
     ~_GEN_161
       ? ranked_r1s1[516:277]
@@ -3280,19 +3580,19 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _GEN_210 = _GEN_191 & _GEN_153[6];
   always_ff @(posedge clk) begin
     if (_GEN_6)
-      cmp_i76_r1s1 <= _GEN_8;
+      cmp_i78_r1s1 <= _GEN_8;
     if (_GEN_5)
-      cmp_i76_r1s2 <= cmp_i76_r1s1;
+      cmp_i78_r1s2 <= cmp_i78_r1s1;
     if (_GEN_4)
-      cmp_i76_r1s3 <= cmp_i76_r1s2;
+      cmp_i78_r1s3 <= cmp_i78_r1s2;
     if (_GEN_3)
-      cmp_i76_r1s4 <= cmp_i76_r1s3;
+      cmp_i78_r1s4 <= cmp_i78_r1s3;
     if (_GEN_2)
-      cmp_i76_r1s5 <= cmp_i76_r1s4;
+      cmp_i78_r1s5 <= cmp_i78_r1s4;
     if (_GEN_1)
-      cmp_i76_r1s6 <= cmp_i76_r1s5;
+      cmp_i78_r1s6 <= cmp_i78_r1s5;
     if (_GEN_0)
-      cmp_i76_r1s7 <= cmp_i76_r1s6;
+      cmp_i78_r1s7 <= cmp_i78_r1s6;
     if (_GEN_6)
       and_r1s1 <= _GEN_60;
     if (_GEN_5)
@@ -3436,7 +3736,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       resident_r1s3__2 <= resident_r1s2__4;
     if (_GEN_3) begin
-      spec_select1121_r1s4 <= {1'h0, _GEN_73} + {7'h0, resident_r1s3__2};
+      spec_select1117_r1s4 <= {1'h0, _GEN_73} + {7'h0, resident_r1s3__2};
       select_r1s4 <= _GEN_73;
     end
     if (_GEN_5)
@@ -3479,7 +3779,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       resident_r1s5__2 <= resident_r1s4__4;
     if (_GEN_1) begin
-      spec_select1126_r1s6 <= _GEN_77 + {7'h0, resident_r1s5__2};
+      spec_select1122_r1s6 <= _GEN_77 + {7'h0, resident_r1s5__2};
       resident_count_sroa_0_1_11_r1s6 <= _GEN_77;
     end
     if (_GEN_5)
@@ -3580,19 +3880,19 @@ module kv_prefetch_select_pages_speckv_Prefetch(
         {1'h0, {1'h0, _GEN_109} + {1'h0, _GEN_110}}
         + {1'h0, {1'h0, _GEN_111} + {1'h0, _GEN_112}};
     if (_GEN_4)
-      cmp_i266_not_r1s3 <= _GEN_114 == 5'h0;
+      cmp_i_i212_i_not_r1s3 <= _GEN_114 == 5'h0;
     if (_GEN_3)
-      cmp_i266_not_r1s4 <= cmp_i266_not_r1s3;
+      cmp_i_i212_i_not_r1s4 <= cmp_i_i212_i_not_r1s3;
     if (_GEN_2)
-      cmp_i266_not_r1s5 <= cmp_i266_not_r1s4;
+      cmp_i_i212_i_not_r1s5 <= cmp_i_i212_i_not_r1s4;
     if (_GEN_1)
-      cmp_i266_not_r1s6 <= cmp_i266_not_r1s5;
+      cmp_i_i212_i_not_r1s6 <= cmp_i_i212_i_not_r1s5;
     if (_GEN_5)
-      conv_i203_i_14_r1s2 <= _GEN_112;
+      conv_i195_i_14_r1s2 <= _GEN_112;
     if (_GEN_4)
-      conv_i203_i_14_r1s3 <= conv_i203_i_14_r1s2;
+      conv_i195_i_14_r1s3 <= conv_i195_i_14_r1s2;
     if (_GEN_3)
-      conv_i203_i_14_r1s4 <= conv_i203_i_14_r1s3;
+      conv_i195_i_14_r1s4 <= conv_i195_i_14_r1s3;
     if (_GEN_5)
       xor_r1s2 <= ~_GEN_98;
     if (_GEN_4)
@@ -3649,15 +3949,15 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_3)
       add_i32_i_10_r1s4 <= _GEN_124;
     if (_GEN_2)
-      and_r1s5__6 <= conv_i203_i_14_r1s4 & _GEN_128[0];
+      and_r1s5__6 <= conv_i195_i_14_r1s4 & _GEN_128[0];
     if (_GEN_5)
-      conv_i203_i_13_r1s2 <= _GEN_98;
+      conv_i195_i_13_r1s2 <= _GEN_98;
     if (_GEN_4)
-      conv_i203_i_13_r1s3 <= conv_i203_i_13_r1s2;
+      conv_i195_i_13_r1s3 <= conv_i195_i_13_r1s2;
     if (_GEN_3)
-      conv_i203_i_13_r1s4 <= conv_i203_i_13_r1s3;
+      conv_i195_i_13_r1s4 <= conv_i195_i_13_r1s3;
     if (_GEN_2)
-      conv_i203_i_13_r1s5 <= conv_i203_i_13_r1s4;
+      conv_i195_i_13_r1s5 <= conv_i195_i_13_r1s4;
     if (_GEN_5)
       field_r1s2__3 <= _GEN_115[1];
     if (_GEN_4)
@@ -3715,7 +4015,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       add_i32_i_14_r1s5__2 <= _GEN_128[7:5];
     end
     if (_GEN_5)
-      conv_i203_i_2_r1s2 <= _GEN_109;
+      conv_i195_i_2_r1s2 <= _GEN_109;
     if (_GEN_4)
       and_r1s3__11 <= _GEN_132;
     if (_GEN_3)
@@ -3723,7 +4023,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       and_r1s5__7 <= and_r1s4__9;
     if (_GEN_5)
-      conv_i203_i_3_r1s2 <= _GEN_108;
+      conv_i195_i_3_r1s2 <= _GEN_108;
     if (_GEN_4)
       and_r1s3__12 <= _GEN_133;
     if (_GEN_3)
@@ -3731,7 +4031,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       and_r1s5__8 <= and_r1s4__10;
     if (_GEN_5)
-      conv_i203_i_4_r1s2 <= _GEN_107;
+      conv_i195_i_4_r1s2 <= _GEN_107;
     if (_GEN_4)
       and_r1s3__13 <= _GEN_134;
     if (_GEN_3)
@@ -3739,7 +4039,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       and_r1s5__9 <= and_r1s4__11;
     if (_GEN_5)
-      conv_i203_i_5_r1s2 <= _GEN_106;
+      conv_i195_i_5_r1s2 <= _GEN_106;
     if (_GEN_4)
       and_r1s3__14 <= _GEN_136;
     if (_GEN_3)
@@ -3747,7 +4047,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       and_r1s5__10 <= and_r1s4__12;
     if (_GEN_5)
-      conv_i203_i_6_r1s2 <= _GEN_105;
+      conv_i195_i_6_r1s2 <= _GEN_105;
     if (_GEN_4)
       and_r1s3__15 <= _GEN_138;
     if (_GEN_3)
@@ -3755,61 +4055,61 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       and_r1s5__11 <= and_r1s4__13;
     if (_GEN_5)
-      conv_i203_i_7_r1s2 <= _GEN_104;
+      conv_i195_i_7_r1s2 <= _GEN_104;
     if (_GEN_4)
-      conv_i203_i_7_r1s3 <= conv_i203_i_7_r1s2;
+      conv_i195_i_7_r1s3 <= conv_i195_i_7_r1s2;
     if (_GEN_3)
       and_r1s4__14 <= _GEN_140;
     if (_GEN_2)
       and_r1s5__12 <= and_r1s4__14;
     if (_GEN_5)
-      conv_i203_i_8_r1s2 <= _GEN_103;
+      conv_i195_i_8_r1s2 <= _GEN_103;
     if (_GEN_4)
-      conv_i203_i_8_r1s3 <= conv_i203_i_8_r1s2;
+      conv_i195_i_8_r1s3 <= conv_i195_i_8_r1s2;
     if (_GEN_3)
       and_r1s4__15 <= _GEN_142;
     if (_GEN_2)
       and_r1s5__13 <= and_r1s4__15;
     if (_GEN_5)
-      conv_i203_i_9_r1s2 <= _GEN_102;
+      conv_i195_i_9_r1s2 <= _GEN_102;
     if (_GEN_4)
-      conv_i203_i_9_r1s3 <= conv_i203_i_9_r1s2;
+      conv_i195_i_9_r1s3 <= conv_i195_i_9_r1s2;
     if (_GEN_3)
       and_r1s4__16 <= _GEN_144;
     if (_GEN_2)
       and_r1s5__14 <= and_r1s4__16;
     if (_GEN_5)
-      conv_i203_i_10_r1s2 <= _GEN_101;
+      conv_i195_i_10_r1s2 <= _GEN_101;
     if (_GEN_4)
-      conv_i203_i_10_r1s3 <= conv_i203_i_10_r1s2;
+      conv_i195_i_10_r1s3 <= conv_i195_i_10_r1s2;
     if (_GEN_3)
-      and_r1s4__17 <= conv_i203_i_10_r1s3 & _GEN_124[0];
+      and_r1s4__17 <= conv_i195_i_10_r1s3 & _GEN_124[0];
     if (_GEN_2)
       and_r1s5__15 <= and_r1s4__17;
     if (_GEN_5)
-      conv_i203_i_11_r1s2 <= _GEN_100;
+      conv_i195_i_11_r1s2 <= _GEN_100;
     if (_GEN_4)
-      conv_i203_i_11_r1s3 <= conv_i203_i_11_r1s2;
+      conv_i195_i_11_r1s3 <= conv_i195_i_11_r1s2;
     if (_GEN_3)
-      conv_i203_i_11_r1s4 <= conv_i203_i_11_r1s3;
+      conv_i195_i_11_r1s4 <= conv_i195_i_11_r1s3;
     if (_GEN_2)
       and_r1s5__16 <= _GEN_147;
     if (_GEN_5)
-      conv_i203_i_12_r1s2 <= _GEN_99;
+      conv_i195_i_12_r1s2 <= _GEN_99;
     if (_GEN_4)
-      conv_i203_i_12_r1s3 <= conv_i203_i_12_r1s2;
+      conv_i195_i_12_r1s3 <= conv_i195_i_12_r1s2;
     if (_GEN_3)
-      conv_i203_i_12_r1s4 <= conv_i203_i_12_r1s3;
+      conv_i195_i_12_r1s4 <= conv_i195_i_12_r1s3;
     if (_GEN_2) begin
       and_r1s5__17 <= _GEN_149;
-      v183_r1s5 <= _GEN_149 | conv_i203_i_11_r1s4 & ~(_GEN_125[0]);
+      v183_r1s5 <= _GEN_149 | conv_i195_i_11_r1s4 & ~(_GEN_125[0]);
     end
     if (_GEN_3)
-      v164_r1s4 <= conv_i203_i_9_r1s3 & ~(_GEN_123[0]);
+      v164_r1s4 <= conv_i195_i_9_r1s3 & ~(_GEN_123[0]);
     if (_GEN_2)
       v169_r1s5 <= and_r1s4__17 | v164_r1s4;
     if (_GEN_3)
-      v155_r1s4 <= _GEN_142 | conv_i203_i_7_r1s3 & ~(_GEN_121[0]);
+      v155_r1s4 <= _GEN_142 | conv_i195_i_7_r1s3 & ~(_GEN_121[0]);
     if (_GEN_2)
       v155_r1s5 <= v155_r1s4;
     if (_GEN_1) begin
@@ -3849,7 +4149,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       agg_tmp72_sroa_0_2_9_r1s4__2 <= _GEN_206[111:32];
     end
     if (_GEN_2) begin
-      or_i_i171_13_r1s5 <=
+      or_i_i172_13_r1s5 <=
         {_GEN_207[79:48],
          ranked_r1s4[500:485] | _GEN_207[47:32],
          _GEN_208,
@@ -3868,13 +4168,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
                : _GEN_163[207:192])
           : _GEN_158 ? _GEN_163[175:160] : _GEN_163[143:128];
     if (_GEN_4)
-      v146_r1s3 <= _GEN_138 | conv_i203_i_5_r1s2 & ~(_GEN_119[0]);
+      v146_r1s3 <= _GEN_138 | conv_i195_i_5_r1s2 & ~(_GEN_119[0]);
     if (_GEN_3)
       v146_r1s4 <= v146_r1s3;
     if (_GEN_2)
       v146_r1s5 <= v146_r1s4;
     if (_GEN_4)
-      v139_r1s3 <= _GEN_134 | conv_i203_i_3_r1s2 & ~(_GEN_117[0]);
+      v139_r1s3 <= _GEN_134 | conv_i195_i_3_r1s2 & ~(_GEN_117[0]);
     if (_GEN_3)
       v139_r1s4 <= v139_r1s3;
     if (_GEN_2)
@@ -3930,23 +4230,23 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       select_r1s6__3 <=
         ~_GEN_165 ? (~_GEN_166 ? select_r1s5__4 : select_r1s5__5) : _GEN_170;
     if (_GEN_4)
-      cmp_i384_1_r1s3 <= |(_GEN_114[4:1]);
+      cmp_i380_1_r1s3 <= |(_GEN_114[4:1]);
     if (_GEN_3)
-      cmp_i384_1_r1s4 <= cmp_i384_1_r1s3;
+      cmp_i380_1_r1s4 <= cmp_i380_1_r1s3;
     if (_GEN_2)
-      cmp_i384_1_r1s5 <= cmp_i384_1_r1s4;
+      cmp_i380_1_r1s5 <= cmp_i380_1_r1s4;
     if (_GEN_1)
-      cmp_i384_1_r1s6 <= cmp_i384_1_r1s5;
+      cmp_i380_1_r1s6 <= cmp_i380_1_r1s5;
     if (_GEN_2) begin
-      v200_r1s5 <= conv_i203_i_14_r1s4 & ~(_GEN_128[0]);
-      v185_r1s5 <= conv_i203_i_12_r1s4 & ~(_GEN_126[0]);
+      v200_r1s5 <= conv_i195_i_14_r1s4 & ~(_GEN_128[0]);
+      v185_r1s5 <= conv_i195_i_12_r1s4 & ~(_GEN_126[0]);
     end
     if (_GEN_3)
-      v171_r1s4 <= conv_i203_i_10_r1s3 & ~(_GEN_124[0]);
+      v171_r1s4 <= conv_i195_i_10_r1s3 & ~(_GEN_124[0]);
     if (_GEN_2)
       v176_r1s5 <= _GEN_147 | v171_r1s4;
     if (_GEN_3)
-      v162_r1s4 <= _GEN_144 | conv_i203_i_8_r1s3 & ~(_GEN_122[0]);
+      v162_r1s4 <= _GEN_144 | conv_i195_i_8_r1s3 & ~(_GEN_122[0]);
     if (_GEN_2)
       v162_r1s5 <= v162_r1s4;
     if (_GEN_1) begin
@@ -3962,13 +4262,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_1)
       select_r1s6__4 <= _GEN_175 ? _GEN_180 : _GEN_181;
     if (_GEN_4)
-      v148_r1s3 <= conv_i203_i_6_r1s2 & ~(_GEN_120[0]);
+      v148_r1s3 <= conv_i195_i_6_r1s2 & ~(_GEN_120[0]);
     if (_GEN_3)
       v150_r1s4 <= _GEN_140 | v148_r1s3;
     if (_GEN_2)
       v150_r1s5 <= v150_r1s4;
     if (_GEN_4)
-      v143_r1s3 <= _GEN_136 | conv_i203_i_4_r1s2 & ~(_GEN_118[0]);
+      v143_r1s3 <= _GEN_136 | conv_i195_i_4_r1s2 & ~(_GEN_118[0]);
     if (_GEN_3)
       v143_r1s4 <= v143_r1s3;
     if (_GEN_2)
@@ -3984,9 +4284,9 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       select_r1s5__11 <= select_r1s4__8;
     if (_GEN_5)
-      conv_i349_2_not_r1s2 <= ~(_GEN_116[0]);
+      conv_i345_2_not_r1s2 <= ~(_GEN_116[0]);
     if (_GEN_4)
-      v136_r1s3 <= _GEN_133 | conv_i203_i_2_r1s2 & conv_i349_2_not_r1s2;
+      v136_r1s3 <= _GEN_133 | conv_i195_i_2_r1s2 & conv_i345_2_not_r1s2;
     if (_GEN_3)
       v136_r1s4 <= v136_r1s3;
     if (_GEN_2)
@@ -4013,14 +4313,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
               ? select_r1s5__12
               : select_r1s5__13;
     if (_GEN_4)
-      cmp_i384_2_r1s3 <= _GEN_114 > 5'h2;
+      cmp_i380_2_r1s3 <= _GEN_114 > 5'h2;
     if (_GEN_3)
-      cmp_i384_2_r1s4 <= cmp_i384_2_r1s3;
+      cmp_i380_2_r1s4 <= cmp_i380_2_r1s3;
     if (_GEN_2)
-      cmp_i384_2_r1s5 <= cmp_i384_2_r1s4;
+      cmp_i380_2_r1s5 <= cmp_i380_2_r1s4;
     if (_GEN_1) begin
-      cmp_i384_2_r1s6 <= cmp_i384_2_r1s5;
-      brmerge1148_not_r1s6 <=
+      cmp_i380_2_r1s6 <= cmp_i380_2_r1s5;
+      brmerge1144_not_r1s6 <=
         (_GEN_209 | _GEN_186 & ~(_GEN_187[0])) & (_GEN_209 ? _GEN_153[2] : _GEN_187[1]);
       select_r1s6__6 <= _GEN_209 ? _GEN_167 : _GEN_188;
       select_r1s6__7 <=
@@ -4029,75 +4329,75 @@ module kv_prefetch_select_pages_speckv_Prefetch(
           : v139_r1s5 & _GEN_135[0] ? select_r1s5__7 : select_r1s5__5;
     end
     if (_GEN_4)
-      cmp_i384_4_r1s3 <= _GEN_114 > 5'h4;
+      cmp_i380_4_r1s3 <= _GEN_114 > 5'h4;
     if (_GEN_3)
-      cmp_i384_4_r1s4 <= cmp_i384_4_r1s3;
+      cmp_i380_4_r1s4 <= cmp_i380_4_r1s3;
     if (_GEN_2)
-      cmp_i384_4_r1s5 <= cmp_i384_4_r1s4;
+      cmp_i380_4_r1s5 <= cmp_i380_4_r1s4;
     if (_GEN_1) begin
-      cmp_i384_4_r1s6 <= cmp_i384_4_r1s5;
-      brmerge1152_r1s6 <= ~(_GEN_156[1]) | ~_GEN_155 | _GEN_156[0];
+      cmp_i380_4_r1s6 <= cmp_i380_4_r1s5;
+      brmerge1148_r1s6 <= ~(_GEN_156[1]) | ~_GEN_155 | _GEN_156[0];
       select_r1s6__8 <= _GEN_159 & _GEN_160[0] ? _GEN_169 : _GEN_170;
       select_r1s6__9 <= _GEN_168;
     end
     if (_GEN_4)
-      cmp_i384_5_r1s3 <= _GEN_114 > 5'h5;
+      cmp_i380_5_r1s3 <= _GEN_114 > 5'h5;
     if (_GEN_3)
-      cmp_i384_5_r1s4 <= cmp_i384_5_r1s3;
+      cmp_i380_5_r1s4 <= cmp_i380_5_r1s3;
     if (_GEN_2)
-      cmp_i384_5_r1s5 <= cmp_i384_5_r1s4;
+      cmp_i380_5_r1s5 <= cmp_i380_5_r1s4;
     if (_GEN_1) begin
-      cmp_i384_5_r1s6 <= cmp_i384_5_r1s5;
-      brmerge1153_r1s6 <= ~(_GEN_174[1]) | ~_GEN_173 | _GEN_174[0];
+      cmp_i380_5_r1s6 <= cmp_i380_5_r1s5;
+      brmerge1149_r1s6 <= ~(_GEN_174[1]) | ~_GEN_173 | _GEN_174[0];
       select_r1s6__10 <= _GEN_177 & _GEN_178[0] ? _GEN_181 : _GEN_183;
       select_r1s6__11 <= _GEN_180;
     end
     if (_GEN_4)
-      cmp_i384_6_r1s3 <= _GEN_114 > 5'h6;
+      cmp_i380_6_r1s3 <= _GEN_114 > 5'h6;
     if (_GEN_3)
-      cmp_i384_6_r1s4 <= cmp_i384_6_r1s3;
+      cmp_i380_6_r1s4 <= cmp_i380_6_r1s3;
     if (_GEN_2)
-      cmp_i384_6_r1s5 <= cmp_i384_6_r1s4;
+      cmp_i380_6_r1s5 <= cmp_i380_6_r1s4;
     if (_GEN_1) begin
-      cmp_i384_6_r1s6 <= cmp_i384_6_r1s5;
-      brmerge1155_r1s6 <= ~_GEN_184 | _GEN_153[1] | ~(_GEN_153[2]);
+      cmp_i380_6_r1s6 <= cmp_i380_6_r1s5;
+      brmerge1151_r1s6 <= ~_GEN_184 | _GEN_153[1] | ~(_GEN_153[2]);
       select_r1s6__12 <= _GEN_186 & _GEN_187[0] ? _GEN_188 : _GEN_190;
       select_r1s6__13 <= _GEN_167;
     end
     if (_GEN_4)
-      cmp_i384_9_r1s3 <= _GEN_114 > 5'h9;
+      cmp_i380_9_r1s3 <= _GEN_114 > 5'h9;
     if (_GEN_3)
-      cmp_i384_9_r1s4 <= cmp_i384_9_r1s3;
+      cmp_i380_9_r1s4 <= cmp_i380_9_r1s3;
     if (_GEN_2)
-      cmp_i384_9_r1s5 <= cmp_i384_9_r1s4;
+      cmp_i380_9_r1s5 <= cmp_i380_9_r1s4;
     if (_GEN_1)
-      cmp_i384_9_r1s6 <= cmp_i384_9_r1s5;
+      cmp_i380_9_r1s6 <= cmp_i380_9_r1s5;
     if (_GEN_4)
-      cmp_i384_13_r1s3 <= _GEN_114 > 5'hD;
+      cmp_i380_13_r1s3 <= _GEN_114 > 5'hD;
     if (_GEN_3)
-      cmp_i384_13_r1s4 <= cmp_i384_13_r1s3;
+      cmp_i380_13_r1s4 <= cmp_i380_13_r1s3;
     if (_GEN_2)
-      cmp_i384_13_r1s5 <= cmp_i384_13_r1s4;
+      cmp_i380_13_r1s5 <= cmp_i380_13_r1s4;
     if (_GEN_1)
-      select_r1s6__14 <= cmp_i384_13_r1s5 ? _GEN_180 : 16'h0;
+      select_r1s6__14 <= cmp_i380_13_r1s5 ? _GEN_180 : 16'h0;
     if (_GEN_4)
-      cmp_i384_14_r1s3 <= _GEN_114 > 5'hE;
+      cmp_i380_14_r1s3 <= _GEN_114 > 5'hE;
     if (_GEN_3)
-      cmp_i384_14_r1s4 <= cmp_i384_14_r1s3;
+      cmp_i380_14_r1s4 <= cmp_i380_14_r1s3;
     if (_GEN_2)
-      cmp_i384_14_r1s5 <= cmp_i384_14_r1s4;
+      cmp_i380_14_r1s5 <= cmp_i380_14_r1s4;
     if (_GEN_1)
-      select_r1s6__15 <= cmp_i384_14_r1s5 ? _GEN_167 : 16'h0;
+      select_r1s6__15 <= cmp_i380_14_r1s5 ? _GEN_167 : 16'h0;
     if (_GEN_4)
-      cmp_i384_3_r1s3 <= |(_GEN_114[4:2]);
+      cmp_i380_3_r1s3 <= |(_GEN_114[4:2]);
     if (_GEN_3)
-      cmp_i384_3_r1s4 <= cmp_i384_3_r1s3;
+      cmp_i380_3_r1s4 <= cmp_i380_3_r1s3;
     if (_GEN_2)
-      cmp_i384_3_r1s5 <= cmp_i384_3_r1s4;
+      cmp_i380_3_r1s5 <= cmp_i380_3_r1s4;
     if (_GEN_1) begin
-      cmp_i384_3_r1s6 <= cmp_i384_3_r1s5;
+      cmp_i380_3_r1s6 <= cmp_i380_3_r1s5;
       v359_r1s6 <= _GEN_210 | _GEN_193 & ~(_GEN_194[0]);
-      gaps_i_sroa_0_3_off0_11_2_off58_not1162_r1s6 <=
+      gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6 <=
         |{_GEN_210 & add_i32_i_14_r1s5__1[2], ~_GEN_210 & _GEN_194[1]};
       select_r1s6__16 <= _GEN_210 ? ranked_r1s5[260:245] : _GEN_195;
       select_r1s6__17 <=
@@ -4106,37 +4406,37 @@ module kv_prefetch_select_pages_speckv_Prefetch(
           : v143_r1s5 & _GEN_137[0] ? select_r1s5__11 : select_r1s5__12;
     end
     if (_GEN_4)
-      cmp_i384_8_r1s3 <= _GEN_114 > 5'h8;
+      cmp_i380_8_r1s3 <= _GEN_114 > 5'h8;
     if (_GEN_3)
-      cmp_i384_8_r1s4 <= cmp_i384_8_r1s3;
+      cmp_i380_8_r1s4 <= cmp_i380_8_r1s3;
     if (_GEN_2)
-      cmp_i384_8_r1s5 <= cmp_i384_8_r1s4;
+      cmp_i380_8_r1s5 <= cmp_i380_8_r1s4;
     if (_GEN_1)
-      cmp_i384_8_r1s6 <= cmp_i384_8_r1s5;
+      cmp_i380_8_r1s6 <= cmp_i380_8_r1s5;
     if (_GEN_4)
-      cmp_i384_10_r1s3 <= _GEN_114 > 5'hA;
+      cmp_i380_10_r1s3 <= _GEN_114 > 5'hA;
     if (_GEN_3)
-      cmp_i384_10_r1s4 <= cmp_i384_10_r1s3;
+      cmp_i380_10_r1s4 <= cmp_i380_10_r1s3;
     if (_GEN_2)
-      cmp_i384_10_r1s5 <= cmp_i384_10_r1s4;
+      cmp_i380_10_r1s5 <= cmp_i380_10_r1s4;
     if (_GEN_1)
-      cmp_i384_10_r1s6 <= cmp_i384_10_r1s5;
+      cmp_i380_10_r1s6 <= cmp_i380_10_r1s5;
     if (_GEN_4)
-      cmp_i384_11_r1s3 <= _GEN_114 > 5'hB;
+      cmp_i380_11_r1s3 <= _GEN_114 > 5'hB;
     if (_GEN_3)
-      cmp_i384_11_r1s4 <= cmp_i384_11_r1s3;
+      cmp_i380_11_r1s4 <= cmp_i380_11_r1s3;
     if (_GEN_2)
-      cmp_i384_11_r1s5 <= cmp_i384_11_r1s4;
+      cmp_i380_11_r1s5 <= cmp_i380_11_r1s4;
     if (_GEN_1)
-      cmp_i384_11_r1s6 <= cmp_i384_11_r1s5;
+      cmp_i380_11_r1s6 <= cmp_i380_11_r1s5;
     if (_GEN_4)
-      cmp_i384_12_r1s3 <= _GEN_114 > 5'hC;
+      cmp_i380_12_r1s3 <= _GEN_114 > 5'hC;
     if (_GEN_3)
-      cmp_i384_12_r1s4 <= cmp_i384_12_r1s3;
+      cmp_i380_12_r1s4 <= cmp_i380_12_r1s3;
     if (_GEN_2)
-      cmp_i384_12_r1s5 <= cmp_i384_12_r1s4;
+      cmp_i380_12_r1s5 <= cmp_i380_12_r1s4;
     if (_GEN_1)
-      select_r1s6__18 <= cmp_i384_12_r1s5 ? _GEN_168 : 16'h0;
+      select_r1s6__18 <= cmp_i380_12_r1s5 ? _GEN_168 : 16'h0;
     if (_GEN_6)
       select_r1s1 <= ranked_dout[554:550] == 5'h0 ? 448'h2 : {447'h0, ~(ranked_dout[4])};
     if (_GEN_5)
@@ -4156,14 +4456,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_1)
       or_r1s6 <= or_r1s5;
     if (_GEN_4)
-      cmp_i384_7_r1s3 <= |(_GEN_114[4:3]);
+      cmp_i380_7_r1s3 <= |(_GEN_114[4:3]);
     if (_GEN_3)
-      cmp_i384_7_r1s4 <= cmp_i384_7_r1s3;
+      cmp_i380_7_r1s4 <= cmp_i380_7_r1s3;
     if (_GEN_2)
-      cmp_i384_7_r1s5 <= cmp_i384_7_r1s4;
+      cmp_i380_7_r1s5 <= cmp_i380_7_r1s4;
     if (_GEN_1) begin
-      cmp_i384_7_r1s6 <= cmp_i384_7_r1s5;
-      brmerge1157_r1s6 <= ~_GEN_191 | _GEN_153[6] | ~(add_i32_i_14_r1s5__1[2]);
+      cmp_i380_7_r1s6 <= cmp_i380_7_r1s5;
+      brmerge1153_r1s6 <= ~_GEN_191 | _GEN_153[6] | ~(add_i32_i_14_r1s5__1[2]);
       select_r1s6__19 <= _GEN_193 & _GEN_194[0] ? _GEN_195 : _GEN_197;
       ranked_r1s6 <= ranked_r1s5;
     end
@@ -4177,45 +4477,45 @@ module kv_prefetch_select_pages_speckv_Prefetch(
            8'h0,
            select_r1s6__18,
            8'h0,
-           cmp_i384_11_r1s6 ? select_r1s6__16 : 16'h0,
+           cmp_i380_11_r1s6 ? select_r1s6__16 : 16'h0,
            8'h0,
-           cmp_i384_10_r1s6 ? select_r1s6__6 : 16'h0,
+           cmp_i380_10_r1s6 ? select_r1s6__6 : 16'h0,
            8'h0,
-           cmp_i384_9_r1s6 ? select_r1s6__4 : 16'h0,
+           cmp_i380_9_r1s6 ? select_r1s6__4 : 16'h0,
            8'h0,
-           cmp_i384_8_r1s6 ? select_r1s6__2 : 16'h0,
+           cmp_i380_8_r1s6 ? select_r1s6__2 : 16'h0,
            8'h0,
-           cmp_i384_7_r1s6
-             ? (brmerge1157_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245])
+           cmp_i380_7_r1s6
+             ? (brmerge1153_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245])
              : 16'h0,
            8'h0,
-           cmp_i384_6_r1s6
-             ? (brmerge1155_r1s6 ? select_r1s6__12 : select_r1s6__13)
+           cmp_i380_6_r1s6
+             ? (brmerge1151_r1s6 ? select_r1s6__12 : select_r1s6__13)
              : 16'h0,
            8'h0,
-           cmp_i384_5_r1s6
-             ? (brmerge1153_r1s6 ? select_r1s6__10 : select_r1s6__11)
+           cmp_i380_5_r1s6
+             ? (brmerge1149_r1s6 ? select_r1s6__10 : select_r1s6__11)
              : 16'h0,
            8'h0,
-           cmp_i384_4_r1s6 ? (brmerge1152_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0,
+           cmp_i380_4_r1s6 ? (brmerge1148_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0,
            8'h0,
-           cmp_i384_3_r1s6
-             ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1162_r1s6
+           cmp_i380_3_r1s6
+             ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6
                   ? select_r1s6__16
                   : select_r1s6__17)
              : 16'h0,
            8'h0,
-           cmp_i384_2_r1s6
-             ? (brmerge1148_not_r1s6 ? select_r1s6__6 : select_r1s6__7)
+           cmp_i380_2_r1s6
+             ? (brmerge1144_not_r1s6 ? select_r1s6__6 : select_r1s6__7)
              : 16'h0,
            8'h0,
-           cmp_i384_1_r1s6
+           cmp_i380_1_r1s6
              ? (v340_r1s6 & field_r1s6__1 ? select_r1s6__4 : select_r1s6__5)
              : 16'h0,
            8'h0,
-           cmp_i266_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6__2 : select_r1s6__3,
+           cmp_i_i212_i_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6__2 : select_r1s6__3,
            16'h0,
-           cmp_i266_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6 : select_r1s6__1,
+           cmp_i_i212_i_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6 : select_r1s6__1,
            96'h0};
     if (_GEN_6) begin
       hold_0 <= {19'h0, ranked_dout};
@@ -4246,13 +4546,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN)
       hold_left_out_sroa_0_1 <= _GEN_201;
     if (_GEN_7 | _GEN_6) begin
-      asked_sroa_0_0772_r1 <= _GEN_7 ? 32'h0 : _GEN_198;
-      found_sroa_0_0771_r1 <= _GEN_7 ? 32'h0 : _GEN_199;
+      asked_sroa_0_0768_r1 <= _GEN_7 ? 32'h0 : _GEN_198;
+      found_sroa_0_0767_r1 <= _GEN_7 ? 32'h0 : _GEN_199;
     end
     if (_GEN_7 | _GEN_3)
-      given_sroa_0_0770_r1 <= _GEN_7 ? 32'h0 : _GEN_200;
+      given_sroa_0_0766_r1 <= _GEN_7 ? 32'h0 : _GEN_200;
     if (_GEN_7 | _GEN)
-      left_out_sroa_0_0769_r1 <= _GEN_7 ? 32'h0 : _GEN_201;
+      left_out_sroa_0_0765_r1 <= _GEN_7 ? 32'h0 : _GEN_201;
   end // always_ff @(posedge)
   wire         _GEN_211 =
     _GEN_6 & (ranked_dout[3:1] == 3'h2 | ranked_dout[3:0] == 4'h9) & ~rst;
@@ -4517,7 +4817,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   assign results_write = _GEN_62 | _GEN_64;
   assign results_din =
     _GEN_62 ? {2'h0, {424'h0, _GEN_63, 80'h0} | or_r1s7} : {hold_0[620:619], 512'h0};
-  assign results_waits = (valid1_7 & cmp_i76_r1s7 | valid2_0) & ~results_full_n;
+  assign results_waits = (valid1_7 & cmp_i78_r1s7 | valid2_0) & ~results_full_n;
   assign predicts_write = _GEN_64;
   assign predicts_din = hold_asked_sroa_0_1;
   assign hits_write = _GEN_64;
@@ -4842,11 +5142,11 @@ module kv_prefetch(
   wire          _rank_speckv_Prefetch_u_ap_done;
   wire          _merge_touches_speckv_Prefetch_u_orders_read;
   wire          _merge_touches_speckv_Prefetch_u_merged_write;
-  wire [182:0]  _merge_touches_speckv_Prefetch_u_merged_din;
+  wire [186:0]  _merge_touches_speckv_Prefetch_u_merged_din;
   wire          _merge_touches_speckv_Prefetch_u_ap_done;
   wire          _decode_commands_speckv_Prefetch_u_batch_read;
   wire          _decode_commands_speckv_Prefetch_u_orders_write;
-  wire [182:0]  _decode_commands_speckv_Prefetch_u_orders_din;
+  wire [186:0]  _decode_commands_speckv_Prefetch_u_orders_din;
   wire          _decode_commands_speckv_Prefetch_u_touches_write;
   wire [31:0]   _decode_commands_speckv_Prefetch_u_touches_din;
   wire          _decode_commands_speckv_Prefetch_u_refused_write;
@@ -4870,10 +5170,10 @@ module kv_prefetch(
   wire [620:0]  _fifo_ranked_dout;
   wire          _fifo_ranked_empty_n;
   wire          _fifo_merged_full_n;
-  wire [182:0]  _fifo_merged_dout;
+  wire [186:0]  _fifo_merged_dout;
   wire          _fifo_merged_empty_n;
   wire          _fifo_orders_full_n;
-  wire [182:0]  _fifo_orders_dout;
+  wire [186:0]  _fifo_orders_dout;
   wire          _fifo_orders_empty_n;
   wire          _fifo_sound_full_n;
   wire [512:0]  _fifo_sound_dout;
@@ -5132,7 +5432,7 @@ module kv_prefetch(
   );
   hlsc_fifo #(
     .WIDTH(513),
-    .DEPTH(2)
+    .DEPTH(16)
   ) fifo_sound (
     .clk     (ap_clk),
     .rst     (_GEN),
@@ -5144,7 +5444,7 @@ module kv_prefetch(
     .empty_n (_fifo_sound_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(183),
+    .WIDTH(187),
     .DEPTH(2)
   ) fifo_orders (
     .clk     (ap_clk),
@@ -5157,7 +5457,7 @@ module kv_prefetch(
     .empty_n (_fifo_orders_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(183),
+    .WIDTH(187),
     .DEPTH(2)
   ) fifo_merged (
     .clk     (ap_clk),
