@@ -250,6 +250,33 @@ def test_wiring_is_free() -> None:
     assert g.binary("and", g.zext(x, 32), g.const(0xFFFF, 32)).op == "wires"
 
 
+def test_a_choice_between_constants_is_wiring() -> None:
+    """A flag at its place in a word, a mask of a flag, two codes: no multiplexer, whatever the constants."""
+    g = Graph()
+    c = g.raw("external", (), 1, key="c")
+    for a in range(32):
+        for b in range(32):
+            chosen = g.select(c, g.const(a, 5), g.const(b, 5))
+            assert chosen.width == 5 and chosen.op != "select"
+            assert [evaluate(chosen, {c.id: value}) for value in (0, 1)] == [b, a]
+
+
+@pytest.mark.parametrize("predicate", ["ult", "ule", "ugt", "uge", "slt", "sge"])
+def test_comparisons_with_every_constant(predicate: str) -> None:
+    """Against a power of two only the bits from there on are looked at."""
+    for bound in range(32):
+        g = Graph()
+        x = g.raw("external", (), 5, key="x")
+        node = g.icmp(predicate, x, g.const(bound, 5))
+        plain = g.raw("icmp", (x, g.const(bound, 5)), 1, predicate=predicate)
+        for value in range(32):
+            assert evaluate(node, {x.id: value}) == evaluate(plain, {x.id: value}), (bound, value)
+    g = Graph()
+    wide = g.raw("external", (), 256, key="wide")
+    top = g.icmp("ugt", wide, g.const((1 << 255) - 1, 256))
+    assert top.width == 1 and top.op == "wires" and top.args == [wide]
+
+
 def test_conditions_simplify() -> None:
     a, b = ("bit", 1, 0, True), ("bit", 2, 0, True)
     not_a = ("bit", 1, 0, False)
