@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from speckv import frame
 from speckv.dma import Descriptor, DmaEngine, Op, Traffic, open_engine
-from speckv.dma.cosim import CONTROL, FAR, NEAR, CosimEngine
+from speckv.dma.cosim import FAR, NEAR, CosimEngine
+from speckv.dma.latency import Stage, stages
 from speckv.pool import Block, Pool
 
 if TYPE_CHECKING:
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 LINKS = {NEAR: "ddr4", FAR: "cxl2x8"}
 WAYS = ("offload", "fetch")
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A part of a page's way, from the end of the stage before it."""
-
-    name: str
-    cycles: int
 
 
 @dataclass(frozen=True)
@@ -127,23 +120,6 @@ def _latency(engine: CosimEngine, page: NDArray[np.uint16], codec: str) -> dict[
     frame_bytes = int(engine.run_all([offload]).completions["frame_bytes"][0])
     fetch = offload._replace(op=Op.FETCH, frame_bytes=frame_bytes)
     return {
-        "offload": _stages(engine, offload, NEAR, FAR),
-        "fetch": _stages(engine, fetch, FAR, NEAR),
+        "offload": stages(engine, offload),
+        "fetch": stages(engine, fetch),
     }
-
-
-def _stages(engine: CosimEngine, descriptor: Descriptor, source: str, destination: str) -> list[Stage]:
-    result, spans = engine.run_watched([descriptor])
-    milestones = {
-        "descriptor": spans[CONTROL, "read"].last,
-        f"{source} memory's latency": spans[source, "read"].first,
-        "reading": spans[source, "read"].last,
-        "codec, writing": spans[destination, "written"].last,
-        "completion": spans[CONTROL, "written"].last,
-        "interrupt": result.cycles or 0,
-    }
-    stages, start = [], 0
-    for name, end in milestones.items():
-        stages.append(Stage(name, end - start))
-        start = end
-    return stages

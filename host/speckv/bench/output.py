@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -51,7 +52,7 @@ def table(result: Result) -> str:
     columns = [*_COLUMNS, *(_RTL_COLUMNS if simulated else ())]
     rows = [[*_cells(row), *(_rtl_cells(row) if simulated else ())] for row in result.rows]
     parts = [
-        text_table(_TARGET_COLUMNS, [_target_cells(one) for one in outcomes(result)]),
+        target_table(outcomes(result)),
         text_table(columns, rows),
         "\n".join([*_both(result), *NOTES, *(RTL_NOTES if simulated else ())]),
         *([_area(result)] if result.area else []),
@@ -60,7 +61,12 @@ def table(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _target_cells(outcome: Outcome) -> list[str]:
+def target_table(found: Sequence[Outcome[Any]]) -> str:
+    """Targets with their state, what was wanted and the worst that was measured."""
+    return text_table(_TARGET_COLUMNS, [_target_cells(one) for one in found])
+
+
+def _target_cells(outcome: Outcome[Any]) -> list[str]:
     target, worst = outcome.target, outcome.worst
     others = len(outcome.missed) - 1
     return [
@@ -128,7 +134,7 @@ def _area(result: Result) -> str:
 def as_json(result: Result) -> dict[str, Any]:
     """The object that `speckv bench codec --json` prints."""
     return {
-        "targets": [_target_json(one) for one in outcomes(result)],
+        "targets": [target_json(one) for one in outcomes(result)],
         "rows": [
             {**asdict(row), "ratio": row.ratio, "ratio_of_k_and_v": result.ratio_of_both(row.dataset, row.codec)}
             for row in result.rows
@@ -140,7 +146,8 @@ def as_json(result: Result) -> dict[str, Any]:
     }
 
 
-def _target_json(outcome: Outcome) -> dict[str, Any]:
+def target_json(outcome: Outcome[Any]) -> dict[str, Any]:
+    """A target as JSON."""
     target = outcome.target
     return {
         "target": target.name,

@@ -1,9 +1,10 @@
-"""What the engine is meant to reach, in one table, and whether the measured figures do."""
+"""What the codec engine is meant to reach, in one table, and whether the measured figures do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from speckv.area import EVIDENCE as AREA
 from speckv.bench.results import HOST, RTL, Result, Row
@@ -22,13 +23,16 @@ class Figure:
     what: str
 
 
+_Measured = TypeVar("_Measured")
+
+
 @dataclass(frozen=True)
-class Target:
+class Target(Generic[_Measured]):
     """`measured` picks all figures that the target is about; each must be at least `wanted` (at most, if `at_most`)."""
 
     name: str
     wanted: float
-    measured: Callable[[Result], Iterator[Figure]]
+    measured: Callable[[_Measured], Iterator[Figure]]
     evidence: str
     source: str
     at_most: bool = False
@@ -39,10 +43,10 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[_Measured]):
     """A target with the worst of its figures, None if there is none, and all figures that miss it."""
 
-    target: Target
+    target: Target[_Measured]
     worst: Figure | None
     missed: tuple[Figure, ...]
 
@@ -54,13 +58,18 @@ class Outcome:
         return "missed" if self.missed else "met"
 
 
-def outcomes(result: Result) -> list[Outcome]:
+def outcomes_of(result: _Measured, targets: Sequence[Target[_Measured]]) -> list[Outcome[_Measured]]:
     """Every target, those that were missed first."""
-    found = [_outcome(target, list(target.measured(result))) for target in TARGETS]
+    found = [_outcome(target, list(target.measured(result))) for target in targets]
     return sorted(found, key=lambda one: STATES.index(one.state))
 
 
-def _outcome(target: Target, figures: list[Figure]) -> Outcome:
+def outcomes(result: Result) -> list[Outcome[Result]]:
+    """Those of the codec engine."""
+    return outcomes_of(result, TARGETS)
+
+
+def _outcome(target: Target[_Measured], figures: list[Figure]) -> Outcome[_Measured]:
     pick = max if target.at_most else min
     worst = pick(figures, key=lambda one: one.value, default=None)
     return Outcome(target, worst, tuple(one for one in figures if not target.holds(one.value)))
@@ -144,7 +153,7 @@ def _engine_luts(result: Result) -> Iterator[Figure]:
 
 
 _OWN = "the kit's own"
-TARGETS = (
+TARGETS: tuple[Target[Result], ...] = (
     Target("raw bytes per cycle, fixed width, both ways", 60, _throughput(_is_fixed), RTL, _OWN),
     Target("raw bytes per cycle, prefix codes, both ways", 32, _throughput(_is_prefix), RTL, _OWN),
     Target("LUTs of one engine, without int8-delta-rle", 30_000, _engine_luts, AREA, _OWN, at_most=True),

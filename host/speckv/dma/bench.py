@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import console, frame, sample
+from speckv import frame, sample
 from speckv.design import Design
 from speckv.dma import open_engine
+from speckv.dma.cosim import CosimEngine
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Op
-from speckv.dma.engine import DmaEngine, SoftwareEngine
+from speckv.dma.engine import BatchResult, SoftwareEngine
+from speckv.dma.latency import Stage, stages
 from speckv.dma.links import LINKS, RATE_ONE, Link, link
 from speckv.errors import DmaError
 
 SHAPES = ((16, 128), (32, 128), (64, 128), (64, 256))
-"""Pages: tokens, channels. 4 to 32 KiB."""
+"""Frames: tokens, channels. 4 to 32 KiB; a larger page is that many of the largest."""
 
-RUN_BYTES = 1 << 20  # raw bytes of a throughput run
+RUN_BYTES = 2 << 20  # raw bytes of a throughput run: long beside the time to fill and to empty the engine
+SIZES = tuple(4096 << step for step in range(9))
+"""Pages, in bytes: 4 KiB to 1 MiB."""
+
+STAGED_BYTES = 16384  # the page whose latency is split
 DEFAULT_LINKS = tuple(name for name in LINKS if name != "ideal")
 DEFAULT_CODECS = ("raw", "quant8", "quant4")
 NEAR_LINK = "ddr4"
-_COLUMNS = (
-    ("link", "<"),
-    ("codec", "<"),
-    ("way", "<"),
-    ("page KiB", ">"),
-    ("raw B/cycle", ">"),
-    ("far B/cycle", ">"),
-    ("link B/cycle", ">"),
-    ("of link", ">"),
-    ("of bound", ">"),
-    ("latency", ">"),
-)
-NOTES = (
-    "raw, far: bytes of pages, and of frames on the far link, per cycle of a run of 1 MiB, from start to interrupt;",
-    "of link: far B/cycle to what the link carries; of bound: time of the slowest of far link, near port and codec",
-    "stream (64 B/cycle each), to the time that was taken. latency: cycles of a batch of one page on idle links.",
-)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One link, codec, direction and size of page. Rates in bytes per cycle, latency in cycles."""
+    """One link profile, codec, direction and size of page. Rates in bytes per cycle, latency in cycles.
 
-    link: str
+    `near_bytes` and `far_bytes`: of pages and of frames, on either side, in a run of 2 MiB. `achieved_bytes_per_cycle`
+    counts those of the far link, `fraction_of_link` relates them to what it carries; `fraction_of_bound` is the time of
+    the slowest of far link, near port and codec stream, to the time that the run took.
+    """
+
+    profile: str
     codec: str
     op: str
     page_bytes: int
+    frames_per_page: int
+    near_bytes: int
+    far_bytes: int
+    cycles: int
     link_bytes_per_cycle: float
     achieved_bytes_per_cycle: float
     raw_bytes_per_cycle: float
@@ -58,6 +55,31 @@ class Row:
     fraction_of_bound: float
     latency_cycles: int
     evidence: str
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Where the time of one page goes on idle links."""
+
+    profile: str
+    codec: str
+    op: str
+    page_bytes: int
+    stages: tuple[Stage, ...]
+    evidence: str
+
+    @property
+    def cycles(self) -> int:
+        """From the start bit to the interrupt."""
+        return sum(stage.cycles for stage in self.stages)
+
+
+@dataclass
+class Result:
+    """All rows, and the latencies by stage."""
+
+    rows: list[Row] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
 
 
 def steps(links: Sequence[str]) -> int:
@@ -71,8 +93,8 @@ def run(
     codecs: Sequence[str] = DEFAULT_CODECS,
     *,
     on_step: Callable[[str], None] = lambda _: None,
-) -> list[Row]:
-    """Measures codecs, and all sizes of pages that the design takes, on each link; links and codecs by name.
+) -> Result:
+    """Measures codecs, and all sizes of pages, on each link; links and codecs by name.
 
     Every batch is compared with the numpy model, memories included. Raises DmaError for an unknown link or a
     difference, CapabilityError for a codec that the design lacks, and what opening an engine raises.
@@ -80,35 +102,37 @@ def run(
     profiles = [link(name) for name in links]
     for name in codecs:
         frame.parse_codec(name, frame.Kind.V, design.codecs)
-    rows = []
+    result = Result()
     for one in profiles:
         on_step(one.name)
-        rows += _on_link(design, one, codecs)
-    return rows
+        _on_link(design, one, codecs, result)
+    return result
 
 
-def _on_link(design: Design, one: Link, codecs: Sequence[str]) -> list[Row]:
-    rows = []
+def _on_link(design: Design, one: Link, codecs: Sequence[str], result: Result) -> None:
+    shapes = [shape for shape in SHAPES if shape[0] <= design.max_tokens and shape[1] <= design.max_channels]
     sizes = {"near_bytes": RUN_BYTES, "far_bytes": 2 * RUN_BYTES}
     with (
         open_engine(design, "cosim", link=one, near_link=NEAR_LINK, **sizes) as engine,
         SoftwareEngine(design, **sizes) as golden,
     ):
+        assert isinstance(engine, CosimEngine)
         for codec in codecs:
-            for tokens, channels in SHAPES:
-                if tokens > design.max_tokens or channels > design.max_channels:
-                    continue
+            for shape in shapes:
                 for memory in (engine.near, golden.near):
                     memory[:] = _pages(RUN_BYTES)
-                offloads = _offloads(design, codec, tokens, channels)
+                offloads = _offloads(design, codec, *shape)
                 frame_bytes = golden.run_all(offloads).completions["frame_bytes"]
                 fetches = [
                     offload._replace(op=Op.FETCH, frame_bytes=int(size))
                     for offload, size in zip(offloads, frame_bytes, strict=True)
                 ]
                 golden.run_all(fetches)
-                rows += [_row(engine, golden, one, codec, batch) for batch in (offloads, fetches)]
-    return rows
+                for batch in (offloads, fetches):
+                    done = _run_checked(engine, golden, one, codec, batch)
+                    result.rows += _rows(engine, one, codec, batch, done, largest=shape == shapes[-1])
+                    if batch[0].raw_bytes == STAGED_BYTES:
+                        result.latencies.append(_latency(engine, one, codec, batch[0]))
 
 
 def _pages(count: int) -> NDArray[np.uint8]:
@@ -140,7 +164,10 @@ def _offloads(design: Design, codec: str, tokens: int, channels: int) -> list[De
     ]
 
 
-def _row(engine: DmaEngine, golden: SoftwareEngine, one: Link, codec: str, batch: list[Descriptor]) -> Row:
+def _run_checked(
+    engine: CosimEngine, golden: SoftwareEngine, one: Link, codec: str, batch: list[Descriptor]
+) -> BatchResult:
+    """Runs a batch. Raises DmaError if the memories are not the model's then."""
     result = engine.run_all(batch)
     if batch[0].op == Op.OFFLOAD:
         same = all(
@@ -151,56 +178,47 @@ def _row(engine: DmaEngine, golden: SoftwareEngine, one: Link, codec: str, batch
         same = np.array_equal(engine.near, golden.near)
     if not same:
         raise DmaError(f"{one.name}, {codec}: the memories are not those of the numpy model; run the conformance tests")
-    clock = engine.design.clock_mhz
+    return result
+
+
+def _rows(
+    engine: CosimEngine, one: Link, codec: str, batch: list[Descriptor], result: BatchResult, *, largest: bool
+) -> Iterator[Row]:
+    """The row of a run, and if its frames are the `largest` those of larger pages: the same run, other latencies."""
     traffic, cycles = result.traffic, result.cycles or 0
-    raw = traffic.near_read_bytes + traffic.near_written_bytes
+    near = traffic.near_read_bytes + traffic.near_written_bytes
     far = traffic.far_read_bytes + traffic.far_written_bytes
-    rate = one.rate(clock) * BEAT_BYTES / RATE_ONE
-    bound = max(far / rate, raw / BEAT_BYTES)
-    latency = engine.run_all(batch[:1]).cycles or 0
-    return Row(
-        link=one.name,
+    rate = one.rate(engine.design.clock_mhz) * BEAT_BYTES / RATE_ONE
+    frame_raw = batch[0].raw_bytes
+    for page_bytes in SIZES:
+        if page_bytes != frame_raw and not (largest and page_bytes > frame_raw):
+            continue
+        frames = page_bytes // frame_raw
+        yield Row(
+            profile=one.name,
+            codec=codec,
+            op=Op(batch[0].op).name.lower(),
+            page_bytes=page_bytes,
+            frames_per_page=frames,
+            near_bytes=near,
+            far_bytes=far,
+            cycles=cycles,
+            link_bytes_per_cycle=round(rate, 3),
+            achieved_bytes_per_cycle=round(far / cycles, 3),
+            raw_bytes_per_cycle=round(near / cycles, 3),
+            fraction_of_link=round(far / cycles / rate, 4),
+            fraction_of_bound=round(max(far / rate, near / BEAT_BYTES) / cycles, 4),
+            latency_cycles=engine.run_all(batch[:frames]).cycles or 0,
+            evidence=engine.evidence,
+        )
+
+
+def _latency(engine: CosimEngine, one: Link, codec: str, descriptor: Descriptor) -> Latency:
+    return Latency(
+        profile=one.name,
         codec=codec,
-        op=Op(batch[0].op).name.lower(),
-        page_bytes=batch[0].raw_bytes,
-        link_bytes_per_cycle=round(rate, 3),
-        achieved_bytes_per_cycle=round(far / cycles, 3),
-        raw_bytes_per_cycle=round(raw / cycles, 3),
-        fraction_of_link=round(far / cycles / rate, 4),
-        fraction_of_bound=round(bound / cycles, 4),
-        latency_cycles=latency,
+        op=Op(descriptor.op).name.lower(),
+        page_bytes=descriptor.raw_bytes,
+        stages=tuple(stages(engine, descriptor)),
         evidence=engine.evidence,
     )
-
-
-def as_json(design: Design, rows: Sequence[Row]) -> dict[str, Any]:
-    """The rows with what they were measured on; links with their sources."""
-    used = dict.fromkeys(row.link for row in rows)
-    return {
-        "design": design.name,
-        "design_hash": design.hash_hex,
-        "clock_mhz": design.clock_mhz,
-        "near_link": NEAR_LINK,
-        "links": {name: asdict(LINKS[name]) for name in used},
-        "rows": [asdict(row) for row in rows],
-    }
-
-
-def table(rows: Sequence[Row]) -> str:
-    """A table for a terminal, and what its columns mean."""
-    cells = [
-        (
-            row.link,
-            row.codec,
-            row.op,
-            f"{row.page_bytes / 1024:g}",
-            f"{row.raw_bytes_per_cycle:.1f}",
-            f"{row.achieved_bytes_per_cycle:.1f}",
-            f"{row.link_bytes_per_cycle:.1f}",
-            f"{row.fraction_of_link:.0%}",
-            f"{row.fraction_of_bound:.0%}",
-            str(row.latency_cycles),
-        )
-        for row in rows
-    ]
-    return "\n".join([console.table(_COLUMNS, cells), "", *NOTES])

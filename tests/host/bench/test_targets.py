@@ -37,7 +37,7 @@ def rates(compress: float, decompress: float) -> Simulated:
     return Simulated("tiny", 65, {way: rate - 2 for way, rate in both.items()}, both, dict.fromkeys(both, 900))
 
 
-def outcome(name: str, *rows: Row, **more: Any) -> Outcome:
+def outcome(name: str, *rows: Row, **more: Any) -> Outcome[Result]:
     (found,) = (one for one in outcomes(Result(rows=list(rows), **more)) if one.target.name == NAMES[name])
     return found
 
