@@ -126,3 +126,23 @@ def test_an_engine_checks_what_it_is_given() -> None:
     engine.close()
     with pytest.raises(DmaError, match="closed"):
         engine.run([])
+
+
+def test_channels_take_turns() -> None:
+    """Both write one place: the last turn is that of the longer batch. Each completion names its channel."""
+    tiny = Design.load("tiny")
+    design = Design.from_mapping("channels", tiny.parameters() | {"dma_channels": 2})
+    with SoftwareEngine(design, NEAR, FAR) as engine:
+        engine.near[:64], engine.near[64:128] = 1, 2
+        first = Descriptor(Op.COPY, near=0, raw_bytes=64, flags=DmaFlags.TO_FAR)
+        second = first._replace(near=64)
+        for batches, last in (([[first] * 2, [second] * 2], 2), ([[first] * 3, [second] * 2], 1), ([[first], []], 1)):
+            result = engine.run_channels(batches)
+            assert engine.far[0] == last
+            for channel, (batch, found) in enumerate(zip(batches, result.channels, strict=True)):
+                assert found.error is None and list(found.completions["channel"]) == [channel] * len(batch)
+        assert result.traffic.near_read_bytes == 64
+        with pytest.raises(DmaError, match="there are 3 batches, expected 1 to 2"):
+            engine.run_channels([[], [], []])
+    with SoftwareEngine(tiny, NEAR, FAR) as engine, pytest.raises(DmaError, match="raise dma_channels of design tiny"):
+        engine.run_channels([[], []])
