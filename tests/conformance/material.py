@@ -26,9 +26,10 @@ CHANNELS = (32, 64, 96, 128, 160, 192, 224, 256)
 INFINITY = {Dtype.BF16: 0x7F80, Dtype.FP16: 0x7C00}
 ONE = {Dtype.BF16: 0x3F80, Dtype.FP16: 0x3C00}
 NEGATIVE = 0x8000
-# codecs that the kernels have, and the kinds that each is for
 CODECS = tuple(codec for codec in Codec if codec.label in Design.load("tiny").codecs)
-SORTS = tuple((codec, kind) for codec in CODECS for kind in Kind if not (codec.is_rotated and kind == Kind.K))
+# codecs, each with the kinds that it is for: all of the format, and those of `tiny`
+EVERY_SORT = tuple((codec, kind) for codec in Codec for kind in Kind if not (codec.is_rotated and kind == Kind.K))
+SORTS = tuple(sort for sort in EVERY_SORT if sort[0] in CODECS)
 
 
 # ------------------------------------------------------------------------------------------------ pages

@@ -27,7 +27,7 @@ from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
 from speckv.frame import Codec, Dtype, Kind, Status, field_offset
 
 STATUS = field_offset("status")
-CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT8, Codec.QUANT4, Codec.QUANT4_ROTATED)
+CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT8, Codec.QUANT4, Codec.QUANT4_PREFIX, Codec.QUANT4_ROTATED)
 # few codecs, whose RTL takes less time to make
 CHANGES: dict[str, Any] = {"scale_bits": 16, "codecs": [codec.label for codec in CODECS]}
 # parameters of a beat and less, of an odd and an even number of beats; runs of 64 channels and of 32

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backend_tools import require
-from material import INFINITY, PAGES, SORTS, assert_same, request
+from material import EVERY_SORT, INFINITY, PAGES, assert_same, request
 from speckv import model
 from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
@@ -20,14 +20,12 @@ from speckv.frame import Codec, Dtype, Kind, Status, field_offset
 STATUS, CODEC = field_offset("status"), field_offset("codec")
 # lanes of prefix codes have 16-bit lengths, which limits the pages of designs that have them
 FIXED = [codec.label for codec in Codec if codec.label in Design.load("tiny").codecs and not codec.is_prefix]
-# codecs that `tiny` lacks cost no build here
-EVERY_SORT = (*SORTS, *((Codec.INT8_DELTA_RLE, kind) for kind in Kind))
-WITH_DELTA = [codec.label for codec in dict(EVERY_SORT)]
+EVERY_CODEC = [codec.label for codec in Codec]  # `tiny` lacks int8-delta-rle
 
 # name: what differs from `tiny`, and shapes of pages (tokens, channels): full tiles and groups, short ones, maxima
 DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
     "tall": (
-        {"max_tokens": 130, "max_channels": 96, "codecs": WITH_DELTA},
+        {"max_tokens": 130, "max_channels": 96, "codecs": EVERY_CODEC},
         [(tokens, channels) for tokens in (1, 63, 64, 65, 127, 128, 129, 130) for channels in (32, 64, 96)],
     ),
     "narrow": ({"max_tokens": 200, "max_channels": 32}, [(1, 32), (64, 32), (130, 32), (192, 32), (200, 32)]),
@@ -41,7 +39,7 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
         [(1, 32), (64, 64), (65, 32), (70, 64)],
     ),
     "fine": (
-        {"max_tokens": 70, "max_channels": 256, "scale_bits": 16, "codecs": WITH_DELTA},
+        {"max_tokens": 70, "max_channels": 256, "scale_bits": 16, "codecs": EVERY_CODEC},
         [(1, 32), (7, 160), (16, 256), (63, 64), (65, 96), (70, 32)],
     ),
     "plain": (

@@ -20,15 +20,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from packets import MOST_BEATS, Mutator, good_packets, input_of, packet_of, vectors
+from packets import MOST_BEATS, Mutator, fuzzed_design, good_packets, input_of, packet_of, vectors
 from speckv import model, toolchain
-from speckv.design import Design
 from speckv.device import COMPRESS, KERNELS, Device, csim, open_device
 from speckv.errors import ToolError
 from speckv.frame import BEAT_BYTES, Status, field_offset
 from speckv.resources import build_root
 
-DESIGN = "tiny"
 INSIDE = "SPECKV_FUZZ_INSIDE"  # set in the process that has libFuzzer
 TIMEOUT_S = 30  # for one packet: a hang, however busy the machine is
 STATUS = field_offset("status")
@@ -96,7 +94,7 @@ def prepare(*, is_replay: bool) -> int:
     """Build what is to be fuzzed, and start this program again with libFuzzer in the process from its start."""
     library = toolchain.sanitizer(toolchain.clang())
     # here: with the libraries preloaded no other program starts
-    csim.build(Design.load(DESIGN), sanitize="memory", on_build=lambda: print("building", file=sys.stderr))
+    csim.build(fuzzed_design(), sanitize="memory", on_build=lambda: print("building", file=sys.stderr))
     environment = toolchain.sanitized_environment(library)
     if not is_replay:
         # libFuzzer looks for a mutator when it is loaded. The program that names lines of a report cannot bear it
@@ -118,7 +116,7 @@ def fuzz(arguments: argparse.Namespace) -> int:
     """Run, with the libraries preloaded. Ends the process with libFuzzer's own exit code if it finds something."""
     import atheris
 
-    design = Design.load(DESIGN)
+    design = fuzzed_design()
     folder = arguments.folder or build_root() / "fuzz" / arguments.kernel
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from speckv.frame import BEAT_BYTES, HEADER_BYTES, HEADER_DTYPE, Codec, Dtype, H
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "conformance"))
-from material import PAGES, SORTS, request  # noqa: E402
+from material import EVERY_SORT, PAGES, request  # noqa: E402
 
 MOST_BEATS = 130  # of an input: two of the seeds' largest pages
 SHAPES = ((1, 32), (3, 64), (2, 256), (17, 96), (64, 32))
@@ -29,6 +29,12 @@ EDGES = (0, 1, 2, 3, 5, 8, 15, 16, 31, 32, 33, 63, 64, 65, 96, 127, 128, 255, 25
 
 Packet = np.ndarray  # uint8 [beats, 64]
 Mutate = Callable[[bytes, int], bytes]  # libFuzzer's own: an input and the most bytes
+
+
+def fuzzed_design() -> Design:
+    """`tiny`, but with every codec of the format."""
+    codecs = {"codecs": [codec.label for codec in Codec]}
+    return Design.from_mapping("fuzzed", Design.load("tiny").parameters() | codecs)
 
 
 def packet_of(data: bytes) -> tuple[Packet, np.ndarray | None]:
@@ -54,7 +60,7 @@ def good_packets(kernel: str, design: Design) -> list[Packet]:
     sorts = itertools.cycle(("normal", "outliers", "any finite", "with zeros", "constant"))
     requests = [
         request(PAGES[next(sorts)](rng, shape, dtype), codec, kind, dtype=dtype)
-        for codec, kind in SORTS
+        for codec, kind in EVERY_SORT
         for dtype in Dtype
         for shape in SHAPES
     ]

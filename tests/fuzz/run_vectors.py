@@ -13,16 +13,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from packets import fuzzed_design
 from speckv import toolchain
-from speckv.design import Design
 from speckv.device import csim, open_device
-from speckv.frame import BEAT_BYTES, Header, Status
+from speckv.frame import BEAT_BYTES
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 
 
 def main(compiler: str) -> int:
-    design = Design.load("tiny")
+    design = fuzzed_design()
     tool = toolchain.clang() if compiler == "clang" else toolchain.gxx()
     ap_types = None if compiler == "clang" else toolchain.ap_types()
     library = toolchain.sanitizer(tool)
@@ -38,8 +38,6 @@ def main(compiler: str) -> int:
                 np.frombuffer((VECTORS / case[side]).read_bytes(), np.uint8).reshape(-1, BEAT_BYTES)
                 for side in ("in", "out")
             )
-            if Header.unpack(packet[0]).codec not in design.codec_ids and case["status"] != Status.BAD_CODEC.name:
-                continue  # vectors have all codecs of the format
             keep = np.full(len(packet), ~np.uint64(0))
             if not case["keep_ok"]:
                 keep[-1] = 1

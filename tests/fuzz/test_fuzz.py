@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from speckv import frame, model, toolchain
-from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, KERNELS, open_device
 from speckv.errors import ToolError
 from speckv.frame import Header, Status, field_offset
@@ -22,7 +21,7 @@ sys.path.insert(0, str(HERE))
 import fuzz  # noqa: E402
 import packets  # noqa: E402
 
-DESIGN = Design.load("tiny")
+DESIGN = packets.fuzzed_design()
 STATUS = field_offset("status")
 
 
