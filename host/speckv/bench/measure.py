@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import codec, compressors, frame, skv, tensors
+from speckv import codec, compressors, frame, rtl, skv, tensors
 from speckv.bench.datasets import Dataset
 from speckv.bench.results import HOST, BenchError, Result, Row
 from speckv.bench.simulation import with_rtl
@@ -38,12 +38,15 @@ def run(
     """Measure every codec and every general compressor on every dataset; with `rtl_design` its kernels too.
 
     What cannot be is left out and named in the result. Raises BenchError if a value is further off than its codec
-    promises, or RTL differs from the model, and what the backend `cosim` raises.
+    promises, or RTL differs from the model, and what `rtl.at_hand` and the backend `cosim` raise.
     """
     progress = progress or Progress(1)
     result = Result()
     general = _loaded(result)
-    with open_device(rtl_design, "cosim") if rtl_design else contextlib.nullcontext() as device:
+    with contextlib.ExitStack() as stack:
+        device = None
+        if rtl_design:
+            device = stack.enter_context(open_device(rtl_design, "cosim", rtl=rtl.at_hand(rtl_design)))
         for data in datasets:
             for name in codecs:
                 progress.step(f"{data.name} {data.kind}: {name}")

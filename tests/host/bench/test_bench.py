@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from speckv import bench, cli, codec, compressors, skv
+from speckv import bench, cli, codec, compressors, rtl, skv
 from speckv.bench import measure, output, simulation
 from speckv.design import Design
 from speckv.errors import FileError, ToolError
@@ -149,8 +149,19 @@ class FakeDevice:
 _encode_frames = codec.encode_frames
 
 
+def simulate_with_fakes(monkeypatch: pytest.MonkeyPatch, *, damage: bool = False) -> None:
+    """The bench gets FakeDevice instead of a simulation, of RTL that nobody makes."""
+    monkeypatch.setattr(rtl, "at_hand", lambda design: Path(f"rtl of {design.name}"))
+
+    def opened(design: Design, backend: str, *, rtl: Path) -> FakeDevice:
+        assert backend == "cosim" and rtl == Path(f"rtl of {design.name}")
+        return FakeDevice(design, damage=damage)
+
+    monkeypatch.setattr(measure, "open_device", opened)
+
+
 def test_rtl_figures(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design))
+    simulate_with_fakes(monkeypatch)
     result = bench.run(sample, ["quant4", "quant2"], Design.load("tiny"))
     for row in codec_rows(result):
         assert row.simulated is not None and row.simulated.pages == simulation.PAGES == 65
@@ -163,13 +174,13 @@ def test_rtl_figures(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatc
 
 
 def test_rtl_that_differs_is_an_error(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design, damage=True))
+    simulate_with_fakes(monkeypatch, damage=True)
     with pytest.raises(bench.BenchError, match="cosim differs from the model"):
         bench.run(sample, ["quant4"], Design.load("tiny"))
 
 
 def test_rtl_names_what_the_design_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design))
+    simulate_with_fakes(monkeypatch)
     tiny = Design.load("tiny")
     small = Design.from_mapping("small", {**tiny.parameters(), "codecs": ["raw"], "dtypes": ["bf16"]})
     pages = np.full((2, 64, 192), 0x3C00, np.uint16)
