@@ -44,7 +44,7 @@ BACKENDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "cosim-idle-stall": ("cosim", {}, {"idle": 0.4, "stall": 0.4, "seed": 31}),
     "cosim-hard": ("cosim", {}, {"idle": 0.1, "stall": 0.95, "seed": 32}),
 }
-BUILD_TIMEOUT_S = 1800
+pytestmark = pytest.mark.timeout(1800)  # whichever test is the first waits for the build
 
 
 def made(**changes: Any) -> Design:
@@ -92,7 +92,6 @@ def requests_of(codecs: tuple[Codec, ...], design: Design) -> list[Packet]:
     ]
 
 
-@pytest.mark.timeout(BUILD_TIMEOUT_S)
 @pytest.mark.parametrize("codecs", [(DELTA,), CODECS], ids=["alone", "mixed"])
 def test_pages_of_every_sort(device: Device, codecs: tuple[Codec, ...]) -> None:
     design = device.design
@@ -105,7 +104,6 @@ def test_pages_of_every_sort(device: Device, codecs: tuple[Codec, ...]) -> None:
     assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), what)
 
 
-@pytest.mark.timeout(BUILD_TIMEOUT_S)
 @pytest.mark.parametrize("kernel", [COMPRESS, DECOMPRESS])
 def test_frozen_vectors(device: Device, kernel: str) -> None:
     names, packets, keeps, expected = zip(*frozen_vectors(device.design, kernel), strict=True)
@@ -113,7 +111,6 @@ def test_frozen_vectors(device: Device, kernel: str) -> None:
     assert_same(device.run(kernel, list(packets), keeps=list(keeps)).packets, list(expected), list(names))
 
 
-@pytest.mark.timeout(BUILD_TIMEOUT_S)
 @pytest.mark.parametrize("kind", Kind, ids=lambda one: one.label)
 @pytest.mark.parametrize("kernel", [COMPRESS, DECOMPRESS])
 def test_damaged_packets(device: Device, kernel: str, kind: Kind) -> None:
@@ -144,7 +141,6 @@ def layouts(good: Packet, rng: np.random.Generator) -> Iterator[Packet]:
             yield sealed_payload(with_fields(packet, seal=True, payload_bytes=BEAT_BYTES * (parameters + beats)))
 
 
-@pytest.mark.timeout(BUILD_TIMEOUT_S)
 def test_wrong_layouts(device: Device) -> None:
     design = device.design
     rng = np.random.default_rng(9)
@@ -162,7 +158,6 @@ def test_wrong_layouts(device: Device) -> None:
     assert_same(device.run(DECOMPRESS, packets).packets, expected, [str(index) for index in range(len(packets))])
 
 
-@pytest.mark.timeout(BUILD_TIMEOUT_S)
 def test_only_delta_pages_are_slow(rtl_folder: Path) -> None:
     """No loop but those of the coder misses its II, and pages of other codecs pass at a beat per cycle."""
     kernels = json.loads((rtl_folder / rtl.REPORT).read_text())["kernels"]

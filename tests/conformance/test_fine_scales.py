@@ -32,6 +32,7 @@ CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT8, Codec.QUANT4, Codec.QUANT4_PREF
 CHANGES: dict[str, Any] = {"scale_bits": 16, "codecs": [codec.label for codec in CODECS]}
 # parameters of a beat and less, of an odd and an even number of beats; runs of 64 channels and of 32
 SHAPES = ((1, 32), (16, 64), (7, 160), (40, 32), (40, 160))
+pytestmark = pytest.mark.timeout(1800)  # whichever test is the first waits for the build
 BACKENDS: dict[str, tuple[str, dict[str, Any]]] = {
     "csim": ("csim", {}),
     "cosim": ("cosim", {}),
