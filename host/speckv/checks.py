@@ -10,6 +10,7 @@ from pathlib import Path
 from speckv.errors import SpeckvError
 
 SHOWN_CHARACTERS = 60
+MAX_SECONDS = 1_000_000  # threads cannot wait for any number of them
 MAX_COUNT = (1 << 64) - 1
 
 
@@ -45,15 +46,28 @@ def integer(what: str, value: object, minimum: int, maximum: int, error: type[Sp
 def probability(what: str, value: object, error: type[SpeckvError]) -> float:
     """`value` as a float of at least 0 and less than 1. Raises `error` naming it."""
     expected = "expected a probability of at least 0 and less than 1"
-    try:
-        if isinstance(value, (bool, str, bytes, bytearray)):
-            raise TypeError
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise error(f"{what} is {shown(value)} ({type(value).__name__}), {expected}") from None
+    number = _real(what, value, expected, error)
     if not 0.0 <= number < 1.0:
         raise error(f"{what} is {shown(value)}, {expected}")
     return number
+
+
+def seconds(what: str, value: object, error: type[SpeckvError]) -> float:
+    """`value`, the length of a wait that ends, as a float of seconds. Raises `error` naming it."""
+    expected = f"expected seconds, more than 0 and at most {MAX_SECONDS}"
+    number = _real(what, value, expected, error)
+    if not 0.0 < number <= MAX_SECONDS:
+        raise error(f"{what} is {shown(value)}, {expected}")
+    return number
+
+
+def _real(what: str, value: object, expected: str, error: type[SpeckvError]) -> float:
+    try:
+        if isinstance(value, (bool, str, bytes, bytearray)):
+            raise TypeError
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{what} is {shown(value)} ({type(value).__name__}), {expected}") from None
 
 
 def path(what: str, value: object, error: type[SpeckvError]) -> Path:

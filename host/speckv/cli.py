@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=1, metavar="S", help="of all that is random (default: 1)")
     add("--backend", choices=tuple(ENGINES), default="software", help="what runs the engine (default: software)")
     add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
+    add("--timeout", type=float, default=120.0, metavar="S", help="how long a thread may wait (default: 120)")
 
     cli_files.add_commands(commands)
     cli_bench.add_commands(commands)
@@ -240,19 +241,25 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def campaign(arguments: argparse.Namespace) -> int:
     """`speckv campaign`: exit code 1 if a page was lost or wrong data delivered."""
-    from speckv.campaign import output, run
+    from speckv.campaign import StandstillError, output, run
     from speckv.design import Design
     from speckv.progress import Progress
 
     design = Design.load(arguments.design)
-    with Progress(arguments.faults) as progress:
-        result = run(
-            design,
-            arguments.backend,
-            faults=arguments.faults,
-            seed=arguments.seed,
-            on_progress=lambda done: progress.reached(done, f"{done} of {arguments.faults} faults"),
-        )
+    try:
+        with Progress(arguments.faults) as progress:
+            result = run(
+                design,
+                arguments.backend,
+                faults=arguments.faults,
+                seed=arguments.seed,
+                timeout_s=arguments.timeout,
+                on_progress=lambda done: progress.reached(done, f"{done} of {arguments.faults} faults"),
+            )
+    except StandstillError as error:
+        _complain(str(error))
+        sys.stderr.flush()
+        os._exit(FAILURE)  # a usual end would wait for the threads
     if arguments.json:
         print_json(output.as_json(result))
     else:

@@ -56,6 +56,17 @@ def test_no_probabilities(value: object) -> None:
         checks.probability("idle", value, DeviceError)
 
 
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.25), checks.MAX_SECONDS])
+def test_seconds(value: object) -> None:
+    assert checks.seconds("timeout_s", value, DeviceError) == float(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 1e7, "1", None, True, HUGE])
+def test_no_seconds(value: object) -> None:
+    with pytest.raises(DeviceError, match=re.escape(f"timeout_s is {checks.shown(value)}") + ".*, expected seconds"):
+        checks.seconds("timeout_s", value, DeviceError)
+
+
 def test_paths_and_callbacks() -> None:
     assert checks.path("rtl", "a", DeviceError) == checks.path("rtl", Path("a"), DeviceError) == Path("a")
     with pytest.raises(DeviceError, match=r"rtl is 3 \(int\), expected a path"):

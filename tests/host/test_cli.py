@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -362,3 +363,20 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: li
     with path.open() as unwritable:
         done = run_process(*arguments, stdout=unwritable, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
     assert (done.returncode, done.stderr) == (1, "speckv: standard output: Bad file descriptor\n")
+
+
+def test_a_campaign_that_stands_still_ends() -> None:
+    """Although one of its threads never does."""
+    code = (
+        "import threading\nfrom speckv.campaign.faults import FaultyEngine\n"
+        "FaultyEngine._run = lambda *_: threading.Event().wait()"
+    )
+    done = run_process("campaign", "--faults", "50", "--timeout", "1", code=code)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.search(r"speckv: thread \d did not get on for 1\.0 s, after 0 faults, with .*; it stands", done.stderr)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
+def test_a_timeout_that_never_ends_is_refused(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["campaign", "--faults", "5", "--timeout", seconds]) == 1
+    assert "timeout_s is" in capsys.readouterr().err

@@ -5,6 +5,6 @@ is checked against what it must be.
 """
 
 from speckv.campaign.faults import Fault
-from speckv.campaign.run import CampaignError, Result, Tally, run
+from speckv.campaign.run import CampaignError, Result, StandstillError, Tally, run
 
-__all__ = ["CampaignError", "Fault", "Result", "Tally", "run"]
+__all__ = ["CampaignError", "Fault", "Result", "StandstillError", "Tally", "run"]

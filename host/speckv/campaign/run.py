@@ -44,6 +44,10 @@ class CampaignError(SpeckvError):
     """A campaign could not be run to its end: something that waits forever, or a thread that failed."""
 
 
+class StandstillError(CampaignError):
+    """A thread waits, perhaps forever; Python, which waits for threads, may not be able to end by itself."""
+
+
 @dataclass(frozen=True)
 class Result:
     """What became of all faults, what must not have been, and the pool's counters at the end."""
@@ -79,11 +83,12 @@ def run(
     `options` are those of the engine's backend. Every thread's choices follow from `seed`; how their operations meet
     does not. `on_progress` is called with the number of faults so far.
 
-    Raises CampaignError if a thread stands still for `timeout_s` or ends with an error that is none of the library's,
-    and what opening an engine raises.
+    Raises StandstillError if a thread stands still for `timeout_s`, CampaignError if one ends with an error that is
+    none of the library's, and what opening an engine raises.
     """
     faults = checks.integer("faults", faults, 1, 1 << 32, CampaignError)
     seed = checks.integer("seed", seed, 0, 1 << 64, CampaignError)
+    timeout_s = checks.seconds("timeout_s", timeout_s, CampaignError)
     start = time.perf_counter()
     name = "quant8" if "quant8" in design.codecs else design.codecs[0]
     pages = _pages(seed)
@@ -188,7 +193,7 @@ def _work(workers: list[Worker], timeout_s: float, on_progress: Callable[[int], 
             if worker.done != seen[index][0]:
                 seen[index] = (worker.done, time.monotonic())
             elif thread.is_alive() and time.monotonic() - seen[index][1] > timeout_s:
-                raise CampaignError(
+                raise StandstillError(
                     f"thread {index} did not get on for {timeout_s} s, after {worker.done} faults, with "
                     f"{worker.doing}; it stands at {_where(thread)}"
                 )

@@ -61,7 +61,7 @@ class Pool:
         self._memory = self._store.memory
         self._namespace = checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
         self._codec, self._dtype = codec, dtype
-        self._timeout_s = timeout_s
+        self._timeout_s = checks.seconds("timeout_s", timeout_s, PoolError)
         self._table = PageTable(len(self._memory), policy=policy, released=self._scrub)
         near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
         self._near: NearCache[Block | Miss | None] = NearCache(near_blocks)
