@@ -76,8 +76,7 @@ class Pool:
             current, outdated = rebuild.blocks(self._memory)
             for found in outdated:
                 self._scrub(found.offset, found.size)
-            for found in current:
-                self._table.claim(*found)
+            self._table.restore(current)
 
     # --------------------------------------------------------------------------------------------- store
 

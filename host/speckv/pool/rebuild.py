@@ -14,7 +14,7 @@ from speckv.pool.block import BlockId
 
 
 class Found(NamedTuple):
-    """A block as `PageTable.claim` takes it; sizes in bytes."""
+    """A block as `PageTable.restore` takes it; sizes in bytes."""
 
     block: BlockId
     offset: int

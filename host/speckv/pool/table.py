@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from speckv.errors import PoolError
 from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import BlockId
 from speckv.pool.policy import LeastRecentlyUsed, Policy
+from speckv.pool.rebuild import Found
 
 GONE_REMEMBERED = 1 << 16
 
@@ -147,14 +148,16 @@ class PageTable:
         with self._lock:
             self._released(offset, self._allocator.free(offset))
 
-    def claim(self, block: BlockId, offset: int, size: int, raw_bytes: int, generation: int) -> bool:
-        """Publishes a block found in memory. False if its piece overlaps what is known already."""
+    def restore(self, found: Sequence[Found]) -> None:
+        """Publishes blocks found in memory, in this order; not those whose pieces overlap others at lower places."""
         with self._lock:
-            if not self._allocator.claim(offset, size):
-                return False
-            if _is_newer(generation, self._generation):
-                self._generation = generation
-            return self.publish(block, offset, size, raw_bytes, generation)
+            places = sorted((one.offset, one.size) for one in found)
+            taken = {offset for offset, size in places if self._allocator.claim(offset, size)}
+            for block, offset, size, raw_bytes, generation in found:
+                if offset in taken:
+                    if _is_newer(generation, self._generation):
+                        self._generation = generation
+                    self.publish(block, offset, size, raw_bytes, generation)
 
     # ------------------------------------------------------------------------------------------- reading
 
