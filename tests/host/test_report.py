@@ -83,6 +83,17 @@ def test_lines(points: list[tuple[float, float]]) -> None:
     assert len(list(root.iter(f"{SVG}circle"))) == len(points)
 
 
+def test_lines_from_an_origin_with_numbers_of_their_own() -> None:
+    points = [(1000.0, 92.0), (30_000.0, 96.0)]
+    root = parse(charts.lines("l", "d", [Series("K", points, "k")], "x", "y", x_marks=[1000, 30_000], y_origin=90.0))
+    assert {"90", "92", "94", "96", "1 000", "30 000"} <= set(texts(root, "tick"))
+    low, high = (float(circle.attrib["cy"]) for circle in root.iter(f"{SVG}circle"))
+    bottom, top = 260.0, 64.0
+    assert low == pytest.approx(bottom - (bottom - top) / 3, abs=0.1) and high == pytest.approx(top, abs=0.1)
+    empty = charts.lines("l", "d", [Series("K", [(1.0, 0.0)], "k")], "x", "y")
+    assert "<path" in empty
+
+
 def test_heat_map() -> None:
     values = np.linspace(-2, 2, 64 * 192).reshape(64, 192)
     root = parse(charts.heat_map("h", "d", values, 2.0, unit="value"))

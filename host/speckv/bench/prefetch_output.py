@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from speckv.bench.prefetch import BEST, Result
+from speckv.bench.prefetch import INDEX, Result
 from speckv.console import table as text_table
 from speckv.prefetch import evaluate
 from speckv.prefetch.blocks import LRU, REUSE_RATE
@@ -212,7 +212,7 @@ def as_json(result: Result) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------- plots
 
 _CURVES = (
-    (BEST, "part"),
+    (INDEX, "part"),
     (evaluate.LAST, "k pale"),
     (evaluate.HISTORY, "k"),
     (evaluate.SPECULATIVE, "v pale"),
@@ -222,21 +222,23 @@ _BLOCK_CURVES = ((LRU, "k"), (REUSE_RATE, "v"))
 
 
 def recall_plot(result: Result, dataset: str) -> str:
-    """An SVG file: attention mass that is near, against the bytes fetched for it."""
+    """An SVG file: recall against the bytes fetched."""
     rows = [row for row in result.curves if row.dataset == dataset]
     series = [
         Series(name, points, css)
         for name, css in _CURVES
-        if (points := [(row.bytes / 1024, 100 * row.quality.covered) for row in rows if row.policy == name])
+        if (points := [(row.bytes / 1024, 100 * row.quality.recall) for row in rows if row.policy == name])
     ]
+    lowest = min(recall for one in series for _, recall in one.points)
     return standalone(
         lines(
             f"Recall and bytes fetched, {dataset}",
-            "Share of the attention to far pages that the pages of each policy hold.",
+            "Attention mass of the pages that each policy predicts, to that of as many best ones.",
             series,
             "KiB fetched for a KV head and step (raw)",
-            "attention to far pages (%)",
+            "recall (%)",
             x_marks=[row.bytes / 1024 for row in rows],
+            y_origin=min(10 * (lowest // 10), 90.0),
         )
     )
 

@@ -171,8 +171,9 @@ def lines(
     *,
     limit: tuple[float, str] | None = None,
     x_marks: Sequence[float] = (),
+    y_origin: float = 0.0,
 ) -> str:
-    """Lines over a logarithmic (base 2) x axis, against a limit if there is one.
+    """Lines over a logarithmic (base 2) x axis and a y axis from `y_origin`, against a limit if there is one.
 
     The x axis has a number at each of `x_marks`, or else at the points that are powers of two, and the last one.
     """
@@ -180,29 +181,32 @@ def lines(
     exponents = [float(np.log2(x)) for one in series for x, _ in one.points]
     low, high = min(exponents), max(max(exponents), min(exponents) + 1)
     highest = max([y for one in series for _, y in one.points] + ([limit[0]] if limit else []))
-    marks = ticks(highest or 1.0, 4)
+    marks = ticks(highest - y_origin if highest > y_origin else 1.0, 4)
     span_x, span_y = (right - left) / (high - low), (bottom - top) / marks[-1]
     body = []
     for mark in marks:
         y = bottom - mark * span_y
         body += [
             line(left, y, right, y, "grid"),
-            text(left - 6, y + 4, number(mark), css="tick", anchor="end"),
+            text(left - 6, y + 4, number(y_origin + mark), css="tick", anchor="end"),
         ]
     positions = sorted({x for one in series for x, _ in one.points})
     for x_value in positions:
         x = left + (float(np.log2(x_value)) - low) * span_x
         is_round = float(np.log2(x_value)).is_integer() or x_value == positions[-1]
         if x_value in x_marks or (is_round and not x_marks):
+            label = number(x_value)
             body += [
                 line(x, bottom, x, bottom + 4, "grid"),
-                text(x, bottom + LINE, number(x_value), css="tick", anchor="middle"),
+                text(min(x, WIDTH - GLYPH * len(label) / 2), bottom + LINE, label, css="tick", anchor="middle"),
             ]
     if limit:
-        y = bottom - limit[0] * span_y
+        y = bottom - (limit[0] - y_origin) * span_y
         body += [line(left, y, right, y, "limit"), text(right, y - 6, limit[1], css="limit-label", anchor="end")]
     for one in series:
-        points = [(left + (float(np.log2(x)) - low) * span_x, bottom - y * span_y) for x, y in one.points]
+        points = [
+            (left + (float(np.log2(x)) - low) * span_x, bottom - (y - y_origin) * span_y) for x, y in one.points
+        ]
         body.append(path(points, f"line {one.css}"))
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="{one.css}"/>' for x, y in points]
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, x_axis, css="axis", anchor="middle"))
