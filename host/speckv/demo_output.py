@@ -8,6 +8,7 @@ from typing import Any
 from speckv import console
 from speckv.demo import REFERENCE, Result, Row
 from speckv.demo_pool import LINKS, Journey
+from speckv.demo_prefetch import EVIDENCE, LINK, Decoding
 
 GB_PER_S_BASIS = "bytes per cycle × clock, not measured on hardware"
 # name, alignment, whether it needs a backend that counts cycles
@@ -45,6 +46,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "identical": True,
         "rows": [_row(row, result) for row in result.rows],
         "pool": _journey(result.journey),
+        "decoding": _decoding(result.decoding),
         "gb_per_s_basis": GB_PER_S_BASIS,
         "simulated_cycles_per_second": result.cycles_per_second,
         "tools": result.tools,
@@ -67,6 +69,24 @@ def _journey(journey: Journey) -> dict[str, Any]:
         "page_bytes": journey.page_bytes,
         "links": LINKS if journey.latency else None,
         "latency_cycles": {way: {one.name: one.cycles for one in stages} for way, stages in journey.latency.items()},
+    }
+
+
+def _decoding(decoding: Decoding) -> dict[str, Any]:
+    return {
+        "evidence": EVIDENCE,
+        "link": LINK,
+        "layers": decoding.layers,
+        "layer_cycles": decoding.layer_cycles,
+        "page_bytes": decoding.page_bytes,
+        "ways": {
+            name: {
+                "stall_cycles_per_step": one.stall_cycles_per_step,
+                "hidden": decoding.hidden(name),
+                "counts": asdict(one.counts),
+            }
+            for name, one in decoding.ways.items()
+        },
     }
 
 
@@ -110,7 +130,19 @@ def table(result: Result) -> str:
             f"({result.cycles_per_second / 1e6:.2f} M cycles/s)."
         )
         notes.append(f"GB/s: {GB_PER_S_BASIS} ({design.clock_mhz:g} MHz).")
-    return "\n".join([head, "", lines, "", *notes, "", *_told(result.journey)])
+    return "\n".join([head, "", lines, "", *notes, "", *_told(result.journey), "", *_decoded(result.decoding)])
+
+
+def _decoded(decoding: Decoding) -> list[str]:
+    """The decode loop, for people."""
+    steps = next(iter(decoding.ways.values())).steps
+    return [
+        f"Decoding {steps} steps of the sample, its pages behind {LINK} ({EVIDENCE}); cycles waited in a step, hidden:",
+        *(
+            f"{name} {one.stall_cycles_per_step:.0f}, {decoding.hidden(name):.0%}"
+            for name, one in decoding.ways.items()
+        ),
+    ]
 
 
 def _told(journey: Journey) -> list[str]:

@@ -18,7 +18,7 @@ from speckv import bf16, sample
 from speckv.errors import PageError
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("k.npy", "v.npy", "sample.json")
+FILES = ("k.npy", "v.npy", "q.npy", "q_guessed.npy", "sample.json")
 
 
 @pytest.fixture
@@ -40,6 +40,17 @@ def test_shapes_and_pages() -> None:
         assert np.array_equal(pages[5], array[1, 64:128])
     assert len(data.page_names()) == 12
     assert data.page_names()[5] == "layer 15, tokens 64…127"
+
+
+def test_queries_belong_to_the_keys_of_the_last_tokens() -> None:
+    """Attention of the true queries is nothing like that of queries which are turned by a position."""
+    data = sample.load()
+    assert data.q.shape == data.q_guessed.shape == (2, 64, 9, 64)
+    assert data.manifest["query_layers"] == [15, 29] == list(data.layers[-2:])
+    q, k = bf16.to_float32(data.q), bf16.to_float32(data.k).reshape(3, 256, 3, 64)[-2:]
+    last = np.einsum("lhd,lshd->lhs", q[:, -1], np.repeat(k, 3, axis=2)) / 8
+    assert 0.05 < np.mean(data.q == data.q_guessed) < 0.95  # some guesses are right
+    assert np.isfinite(last).all() and np.abs(last).max() < 100
 
 
 def test_arrays_are_read_only() -> None:

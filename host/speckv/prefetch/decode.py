@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckv.prefetch.evaluate import Replay
 from speckv.prefetch.policies import PolicyFactory, seen
@@ -32,15 +33,24 @@ class Loop:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A run of the loop: its steps that counted, the cycles for which layers waited in them, what was fetched, and the
-    mean depth. Evidence is that of the source.
+    """A run of the loop: the cycles [steps, layers] for which layers waited in the steps that counted, all cycles of
+    these, what was fetched, and the mean depth. Evidence is that of the source.
     """
 
-    steps: int
-    stall_cycles: float
+    waits: NDArray[np.float64]
     total_cycles: float
     counts: PrefetchCounts
     depth: float
+
+    @property
+    def steps(self) -> int:
+        """How many steps counted."""
+        return len(self.waits)
+
+    @property
+    def stall_cycles(self) -> float:
+        """Cycles of waiting."""
+        return float(self.waits.sum())
 
     @property
     def stall_cycles_per_step(self) -> float:
@@ -74,12 +84,13 @@ def run(
 
     streams = [[prefetcher(layer * heads + head) for head in range(heads)] for layer in range(layers)]
     best = top_pages(masses, loop.needed)
-    now = stalled = depth = began = 0.0
+    waits = np.zeros((steps, layers))
+    now = depth = began = 0.0
     before = PrefetchCounts()
     for step in range(steps):
         on_step(step)
         if step == first:
-            before, began, stalled, depth = _total(streams), now, 0.0, 0.0
+            before, began, depth = _total(streams), now, 0.0
         left_window = np.array([loop.positions[step] - loop.layout.window]) // loop.layout.page_tokens
         for layer, of_layer in enumerate(streams):
             ready = now
@@ -87,7 +98,7 @@ def run(
                 one.admit(left_window[left_window >= 0], now)
                 pages = best[layer, head, step]
                 ready = max(ready, one.need(pages[pages != NO_PAGE], now))
-            stalled += ready - now
+            waits[step, layer] = ready - now
             now = ready
             for head, one in enumerate(of_layer):
                 one.observe(step, *seen(masses[layer, head, step]))
@@ -96,8 +107,7 @@ def run(
                 one.prefetch(now)
                 depth += one.depth / (layers * heads)
             now += loop.layer_cycles
-    counted = steps - first
-    return Decoded(counted, stalled, now - began, _total(streams) - before, depth / counted)
+    return Decoded(waits[first:], now - began, _total(streams) - before, depth / (steps - first))
 
 
 def _total(streams: list[list[Prefetcher]]) -> PrefetchCounts:

@@ -105,6 +105,7 @@ def all_figures(result: Result) -> dict[str, str]:
             "timeline": _timeline(result),
         }
     made["links"] = _links(result)
+    made |= {"waiting": _waiting(result), "step": _step(result)}
     if result.journey.latency:
         made["stages"] = _stages(result)
     return made
@@ -371,6 +372,35 @@ def _stages(result: Result) -> str:
         ),
         rows,
         "cycles",
+    )
+
+
+def _waiting(result: Result) -> str:
+    bars = [Bar(name, one.stall_cycles_per_step, "v") for name, one in result.decoding.ways.items()]
+    groups = [("", bars)]
+    return charts.bars(
+        "Cycles waited in a decoding step",
+        "Mean over the sample's steps, by how pages come near. " + _told(groups),
+        groups,
+        "cycles",
+        digits=0,
+    )
+
+
+def _step(result: Result) -> str:
+    decoding = result.decoding
+    rows = []
+    for name, one in decoding.ways.items():
+        parts: list[tuple[str, float, str]] = []
+        for layer, wait in zip(decoding.layers, one.waits[decoding.shown_step].tolist(), strict=True):
+            parts += [("waiting", wait, "mark"), (f"layer {layer}", decoding.layer_cycles, "k")]
+        rows.append((name, parts))
+    return charts.stacked(
+        "Timeline of one decoding step",
+        "Cycles of each layer, and of waiting for its pages before it. "
+        + " ".join(f"{name}: {sum(value for _, value, _ in parts):.0f} cycles." for name, parts in rows),
+        rows,
+        "cycles since the step began",
     )
 
 

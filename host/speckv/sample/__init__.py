@@ -32,10 +32,16 @@ class SampleError(SpeckvError):
 
 @dataclass(frozen=True)
 class Sample:
-    """K and V as bf16 bits, uint16 [layers, tokens, kv_heads · head_dim], and where they come from."""
+    """K and V as bf16 bits, uint16 [layers, tokens, kv_heads · head_dim], and where they come from.
+
+    `q` are queries of the last tokens at the last layers, uint16 [query_layers, steps, heads, head_dim], `q_guessed`
+    those at the same positions if the token is the model's own guess.
+    """
 
     k: np.ndarray
     v: np.ndarray
+    q: np.ndarray
+    q_guessed: np.ndarray
     manifest: Mapping[str, Any]
 
     @property
@@ -81,8 +87,10 @@ def load(folder: Traversable | None = None) -> Sample:
     """
     folder = folder or resources.files(__name__)
     manifest = json.loads(_read(folder, "sample.json"))
+    cache = (len(manifest["layers"]), manifest["tokens"], manifest["kv_heads"] * manifest["head_dim"])
+    queries = (len(manifest["query_layers"]), manifest["query_steps"], manifest["heads"], manifest["head_dim"])
     arrays = []
-    for name in ("k.npy", "v.npy"):
+    for name, shape in (("k.npy", cache), ("v.npy", cache), ("q.npy", queries), ("q_guessed.npy", queries)):
         data = _read(folder, name)
         found, expected = hashlib.sha256(data).hexdigest(), manifest["sha256"][name]
         if found != expected:
@@ -91,11 +99,11 @@ def load(folder: Traversable | None = None) -> Sample:
                 "install speckv again, or run scripts/make_sample.py"
             )
         array = np.load(io.BytesIO(data), allow_pickle=False)
-        shape = (len(manifest["layers"]), manifest["tokens"], manifest["kv_heads"] * manifest["head_dim"])
         if array.dtype != np.uint16 or array.shape != shape:
             raise SampleError(
                 f"the sample file {name} is {array.dtype} {array.shape}, expected uint16 {shape}"
             )
         array.flags.writeable = False
         arrays.append(array)
-    return Sample(arrays[0], arrays[1], MappingProxyType(manifest))
+    k, v, q, q_guessed = arrays
+    return Sample(k, v, q, q_guessed, MappingProxyType(manifest))
