@@ -393,7 +393,8 @@ def _step(result: Result) -> str:
     for name, one in decoding.ways.items():
         parts: list[tuple[str, float, str]] = []
         for layer, wait in zip(decoding.layers, one.waits[decoding.shown_step].tolist(), strict=True):
-            parts += [("waiting", wait, "mark"), (f"layer {layer}", decoding.layer_cycles, "k")]
+            css = "k" if layer == decoding.layers[0] else "k pale"
+            parts += [("waiting", wait, "mark"), (f"layer {layer}", decoding.layer_cycles, css)]
         rows.append((name, parts))
     return charts.stacked(
         "Timeline of one decoding step",
