@@ -7,21 +7,56 @@ Set SPECKV_DEBUG=1 to see the traceback of a failure.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import NoReturn
 
 from speckv import cli_bench, cli_files
 from speckv.backends import BACKENDS, ENGINES
-from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, adder, flush, print_json, say
+from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, TERMINATED, adder, flush, print_json, say
 from speckv.errors import SpeckvError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    try:
+        with _cleaning_up_on_sigterm():
+            return _main(argv)
+    except _Terminated:
+        _complain("terminated")
+        return TERMINATED
+
+
+class _Terminated(BaseException):
+    """SIGTERM came."""
+
+
+@contextlib.contextmanager
+def _cleaning_up_on_sigterm() -> Iterator[None]:
+    """SIGTERM is an exception, so that nothing half-written stays behind; in other threads Python allows no handler."""
+
+    def terminate(*_: object) -> NoReturn:
+        raise _Terminated
+
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding shows ? for what it lacks
             stream.reconfigure(errors="replace")
@@ -241,7 +276,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def campaign(arguments: argparse.Namespace) -> int:
     """`speckv campaign`: exit code 1 if a page was lost or wrong data delivered."""
-    from speckv.campaign import StandstillError, output, run
+    from speckv.campaign import AbandonedError, output, run
     from speckv.design import Design
     from speckv.progress import Progress
 
@@ -256,15 +291,22 @@ def campaign(arguments: argparse.Namespace) -> int:
                 timeout_s=arguments.timeout,
                 on_progress=lambda done: progress.reached(done, f"{done} of {arguments.faults} faults"),
             )
-    except StandstillError as error:
-        _complain(str(error))
-        sys.stderr.flush()
-        os._exit(FAILURE)  # a usual end would wait for the threads
+    except AbandonedError as error:
+        _leave(str(error), FAILURE)
+    except KeyboardInterrupt:
+        _leave("interrupted", INTERRUPTED)
     if arguments.json:
         print_json(output.as_json(result))
     else:
         say(output.table(result))
     return OK if result.is_clean else FAILURE
+
+
+def _leave(text: str, code: int) -> NoReturn:
+    """Ends the process at once, where a usual end would wait for threads that may wait forever."""
+    _complain(text)
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def doctor(arguments: argparse.Namespace) -> int:

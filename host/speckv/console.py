@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 OUTPUT = "standard output"
-OK, FAILURE, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
+OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE, TERMINATED = 0, 1, 2, 130, 141, 143
 
 
 def say(text: str = "", *, end: str = "\n") -> None:

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from speckv import cli, console, demo, doctor, resources, rtl, toolchain
 from speckv.design import Design
@@ -365,15 +366,51 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: li
     assert (done.returncode, done.stderr) == (1, "speckv: standard output: Bad file descriptor\n")
 
 
-def test_a_campaign_that_stands_still_ends() -> None:
-    """Although one of its threads never does."""
-    code = (
-        "import threading\nfrom speckv.campaign.faults import FaultyEngine\n"
-        "FaultyEngine._run = lambda *_: threading.Event().wait()"
+@pytest.mark.parametrize(("number", "code", "told"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_a_signal_leaves_no_half_written_file(number: str, code: int, told: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "kv.npy", np.zeros((1, 64, 1, 64), np.float16))
+    just_before_the_end = (
+        "import os, signal, time\nfrom speckv import resources\n"
+        f"resources._umask = lambda: (os.kill(os.getpid(), signal.{number}), time.sleep(60))"
     )
-    done = run_process("campaign", "--faults", "50", "--timeout", "1", code=code)
+    files = str(tmp_path / "kv.npy"), str(tmp_path / "kv.skv")
+    done = run_process("pack", *files, "--codec", "quant8", "--kind", "K", code=just_before_the_end)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (code, f"speckv: {told}")
+    assert [path.name for path in tmp_path.iterdir()] == ["kv.npy"]
+
+
+STUCK_ENGINE = (
+    "import threading\nfrom speckv.campaign.faults import FaultyEngine\n"
+    "FaultyEngine._run = lambda *_: threading.Event().wait()\n"
+)
+
+
+def test_a_campaign_that_stands_still_ends() -> None:
+    """Although some of its threads never do."""
+    done = run_process("campaign", "--faults", "50", "--timeout", "1", code=STUCK_ENGINE)
     assert done.returncode == 1 and done.stdout == ""
     assert re.search(r"speckv: thread \d did not get on for 1\.0 s, after 0 faults, with .*; it stands", done.stderr)
+
+
+def test_a_campaign_ends_when_one_thread_fails_and_another_waits() -> None:
+    fails = """
+from speckv.campaign.workload import Worker
+usual, first = Worker.work, threading.Semaphore()
+def work(worker):
+    if first.acquire(blocking=False):
+        threading.Event().wait(2)
+        raise ZeroDivisionError
+    usual(worker)
+Worker.work = work
+"""
+    done = run_process("campaign", "--faults", "50", code=STUCK_ENGINE + fails)
+    assert done.returncode == 1 and "speckv: a thread failed: ZeroDivisionError" in done.stderr
+
+
+def test_a_campaign_that_stands_still_can_be_interrupted() -> None:
+    interrupt = "import os, signal\nthreading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+    done = run_process("campaign", "--faults", "50", code=STUCK_ENGINE + interrupt)
+    assert done.returncode == 130 and "speckv: interrupted" in done.stderr
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan"])

@@ -5,6 +5,6 @@ is checked against what it must be.
 """
 
 from speckv.campaign.faults import Fault
-from speckv.campaign.run import CampaignError, Result, StandstillError, Tally, run
+from speckv.campaign.run import AbandonedError, CampaignError, Result, Tally, run
 
-__all__ = ["CampaignError", "Fault", "Result", "StandstillError", "Tally", "run"]
+__all__ = ["AbandonedError", "CampaignError", "Fault", "Result", "Tally", "run"]

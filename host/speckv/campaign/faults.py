@@ -81,10 +81,18 @@ class FaultyEngine(DmaEngine):
 
     def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
         if not self._armed or not count:
-            return self._inner._run(batch, count, timeout_cycles)
+            return self._undisturbed(batch, count, timeout_cycles)
         fault = self._armed.popleft()
         self._strikes.append(fault)
         return self._strike(fault, batch, count)
+
+    def _undisturbed(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        return self._inner._run(batch, count, timeout_cycles)
+
+    def _missed(self, fault: Fault) -> None:
+        """The fault that has just been noted as a strike did not befall the batch; the next one shall suffer it."""
+        self._strikes.pop()
+        self._armed.appendleft(fault)
 
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
@@ -146,19 +154,26 @@ class SimulatedFaults(FaultyEngine):
         self._simulated = inner
         self._usual_cycles = 1000  # of a batch; those of the last one that was done
 
+    def _undisturbed(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        result = super()._undisturbed(batch, count, timeout_cycles)
+        self._usual_cycles = result.cycles or self._usual_cycles
+        return result
+
     def _strike(self, fault: Fault, batch: NDArray[np.uint8], count: int) -> BatchResult:
         if fault == Fault.RESET:
-            result = self._inner._run(batch, count, self._chance.randrange(1, self._usual_cycles))
-            self._usual_cycles = result.cycles or self._usual_cycles
+            result = self._undisturbed(batch, count, self._chance.randrange(1, self._usual_cycles))
+            self._missed(fault)  # the batch was shorter
             return result
+        victim = self._chance.randrange(count)
+        descriptor = batch[victim].view(DESCRIPTOR_DTYPE)[0]
         if fault == Fault.STUCK and self._chance.random() < 0.5:
-            self._simulated.hold_streams(self._chance.choice(SYSTEM.streams).source)
+            codec = "kv_compress" if descriptor["op"] == Op.OFFLOAD else "kv_decompress"
+            needed = [stream for stream in SYSTEM.streams if codec in stream.source + stream.sink]
+            self._simulated.hold_streams(self._chance.choice(needed).source)
             try:
                 return self._inner._run(batch, count, None)
             finally:
                 self._simulated.hold_streams()
-        victim = self._chance.randrange(count)
-        descriptor = batch[victim].view(DESCRIPTOR_DTYPE)[0]
         memory, first, size = self._chance.choice(
             [
                 (NEAR, int(descriptor["near"]), int(descriptor["raw_bytes"])),

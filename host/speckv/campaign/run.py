@@ -44,8 +44,8 @@ class CampaignError(SpeckvError):
     """A campaign could not be run to its end: something that waits forever, or a thread that failed."""
 
 
-class StandstillError(CampaignError):
-    """A thread waits, perhaps forever; Python, which waits for threads, may not be able to end by itself."""
+class AbandonedError(CampaignError):
+    """Threads were left as they stand, and may wait forever: Python, which waits for them, may not end by itself."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def run(
     `options` are those of the engine's backend. Every thread's choices follow from `seed`; how their operations meet
     does not. `on_progress` is called with the number of faults so far.
 
-    Raises StandstillError if a thread stands still for `timeout_s`, CampaignError if one ends with an error that is
-    none of the library's, and what opening an engine raises.
+    Raises AbandonedError if a thread stands still for `timeout_s`, or ends with an error that is none of the library's,
+    and what opening an engine raises.
     """
     faults = checks.integer("faults", faults, 1, 1 << 32, CampaignError)
     seed = checks.integer("seed", seed, 0, 1 << 64, CampaignError)
@@ -105,7 +105,7 @@ def run(
         shared = Shared(pool, engine, oracle, tallies, pages, helpers, keys, timeout_s)
         try:
             _work(_workers(shared, faults, seed), timeout_s, on_progress)
-        except CampaignError:
+        except (CampaignError, KeyboardInterrupt):
             opened.pop_all()  # closing would wait for what stands still
             raise
         engine.disarm()
@@ -193,12 +193,12 @@ def _work(workers: list[Worker], timeout_s: float, on_progress: Callable[[int], 
             if worker.done != seen[index][0]:
                 seen[index] = (worker.done, time.monotonic())
             elif thread.is_alive() and time.monotonic() - seen[index][1] > timeout_s:
-                raise StandstillError(
+                raise AbandonedError(
                     f"thread {index} did not get on for {timeout_s} s, after {worker.done} faults, with "
                     f"{worker.doing}; it stands at {_where(thread)}"
                 )
     if errors:
-        raise CampaignError(f"a thread failed: {type(errors[0]).__name__}: {errors[0]}") from errors[0]
+        raise AbandonedError(f"a thread failed: {type(errors[0]).__name__}: {errors[0]}") from errors[0]
 
 
 def _where(thread: threading.Thread) -> str:
