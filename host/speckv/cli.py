@@ -200,11 +200,15 @@ def render(arguments: argparse.Namespace) -> int:
     """`speckv render`: C++ and build files of a design."""
     from speckv import resources
     from speckv.design import Design
+    from speckv.errors import ToolError
     from speckv.render import render as render_design
 
     design = Design.load(arguments.design)
     folder = arguments.output or resources.build_root() / design.name / "src"
-    banks = dict(each.partition("=")[::2] for each in arguments.bank)
+    pairs = [each.partition("=")[::2] for each in arguments.bank]
+    banks = dict(pairs)
+    if len(banks) < len(pairs):
+        raise ToolError("--bank names a memory twice: name each once")
     written = [str(path) for path in render_design(design, folder, banks=banks)]
     if arguments.json:
         print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
@@ -295,6 +299,8 @@ def campaign(arguments: argparse.Namespace) -> int:
         _leave(str(error), FAILURE)
     except KeyboardInterrupt:
         _leave("interrupted", INTERRUPTED)
+    except _Terminated:
+        _leave("terminated", TERMINATED)
     if arguments.json:
         print_json(output.as_json(result))
     else:

@@ -366,7 +366,12 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: li
     assert (done.returncode, done.stderr) == (1, "speckv: standard output: Bad file descriptor\n")
 
 
-@pytest.mark.parametrize(("number", "code", "told"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+SIGNALS = pytest.mark.parametrize(
+    ("number", "code", "told"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")]
+)
+
+
+@SIGNALS
 def test_a_signal_leaves_no_half_written_file(number: str, code: int, told: str, tmp_path: Path) -> None:
     np.save(tmp_path / "kv.npy", np.zeros((1, 64, 1, 64), np.float16))
     just_before_the_end = (
@@ -377,6 +382,12 @@ def test_a_signal_leaves_no_half_written_file(number: str, code: int, told: str,
     done = run_process("pack", *files, "--codec", "quant8", "--kind", "K", code=just_before_the_end)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (code, f"speckv: {told}")
     assert [path.name for path in tmp_path.iterdir()] == ["kv.npy"]
+
+
+def test_a_memory_is_given_one_bank(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    banks = ("--bank", "far=HBM[0]", "--bank", "far=HBM[1]")
+    code, _, err = run(capsys, "render", "tiny", "-o", str(tmp_path / "out"), *banks)
+    assert code == 1 and err == "speckv: --bank names a memory twice: name each once\n"
 
 
 STUCK_ENGINE = (
@@ -407,10 +418,11 @@ Worker.work = work
     assert done.returncode == 1 and "speckv: a thread failed: ZeroDivisionError" in done.stderr
 
 
-def test_a_campaign_that_stands_still_can_be_interrupted() -> None:
-    interrupt = "import os, signal\nthreading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-    done = run_process("campaign", "--faults", "50", code=STUCK_ENGINE + interrupt)
-    assert done.returncode == 130 and "speckv: interrupted" in done.stderr
+@SIGNALS
+def test_a_campaign_that_stands_still_can_be_ended(number: str, code: int, told: str) -> None:
+    kill = f"import os, signal\nthreading.Timer(3, os.kill, (os.getpid(), signal.{number})).start()\n"
+    done = run_process("campaign", "--faults", "50", code=STUCK_ENGINE + kill)
+    assert done.returncode == code and f"speckv: {told}" in done.stderr
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan"])

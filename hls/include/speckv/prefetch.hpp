@@ -146,8 +146,8 @@ struct Ranked {
 
 // The table. Each iteration does one order and prepares the row of the next one: see prefetch_row.hpp. A row comes from
 //   * the order just done, if it is for the same row,
-//   * the order before that one, in `written[0]`,
-//   * else from further rows in `written`, or from the table: that takes two iterations.
+//   * the order before that one, in `written0`,
+//   * else from `written1`, `written2` or the table: that takes two iterations.
 // A row reaches the table kRowsBehind - 1 iterations after an order whose row is read then: so the pragma is true,
 // and tests with every distance between two orders of a row hold it to that.
 template <class D>

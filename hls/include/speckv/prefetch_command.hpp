@@ -69,7 +69,7 @@ struct Order {
   table_key_t key;
   table_page_t<D> page;
   ap_uint<D::score_bits + 1> weight;  // of a touch at most the greatest score, of a prediction one more
-  ways_t limit;                       // 0 is not possible
+  ways_t limit;                       // 0: BAD_LIMIT
   offset_t cookie;
   flag_t same_key;               // as the order before
   ap_uint<kRowsBehind> same_row;  // bit i: as that of the order i + 1 before

@@ -170,7 +170,7 @@ struct Update {
 
 // Does `order`, and prepares the row of `next`: the same one, or `other`. Orders behind each other touch one
 // page only if their keys differ, see merge_touches: so a slot that takes the touched page never matches next.
-// Written so that what is known late is used late; the comments of the steps count levels of logic.
+// Written so that what is known late is used late.
 template <class D>
 Update<D> updated(const PreparedRow<D>& p, const Order<D>& order, const Order<D>& next,
                   const PreparedRow<D>& other, const Order<D>& far) {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from speckv.bench.results import HOST
 from speckv.design import Design
 from speckv.dma.links import Link
+from speckv.errors import PrefetchError
 from speckv.prefetch import blocks, decode, evaluate
 from speckv.prefetch.attention import Attention
 from speckv.prefetch.evaluate import Quality, Replay, Tuned
@@ -86,7 +87,7 @@ Note = Callable[[str], None]
 
 
 def steps(dumps: Sequence[Attention], requests: Sequence[Request]) -> int:
-    """How often `attention` and `requests` call `on_step`, at most."""
+    """How often `measure_pages` and `measure_blocks` call `on_step`, at most."""
     return 1 + len(dumps) * (2 + 6 + 2 + len(LOOP_POLICIES)) + bool(requests) * len(blocks.CAPACITIES)
 
 
@@ -105,6 +106,11 @@ def measure_pages(
     Raises PrefetchError for a dump whose context is too short to have far pages.
     """
     layout = layout or Layout()
+    if any(dump.guesses is not None for dump in dumps) and dumps[0].guesses is None:
+        raise PrefetchError(
+            f"{dumps[0].name}, on which constants are tuned, has no Qspec, and others have it: name the dumps so that "
+            "one with Qspec comes first"
+        )
     for index, dump in enumerate(dumps):
         on_step(f"{dump.name}: attention")
         replay = Replay(dump.masses(layout), dump.guess_masses(layout))

@@ -105,7 +105,7 @@ def run(
         shared = Shared(pool, engine, oracle, tallies, pages, helpers, keys, timeout_s)
         try:
             _work(_workers(shared, faults, seed), timeout_s, on_progress)
-        except (CampaignError, KeyboardInterrupt):
+        except BaseException:
             opened.pop_all()  # closing would wait for what stands still
             raise
         engine.disarm()

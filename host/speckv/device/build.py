@@ -79,8 +79,13 @@ class BuildLog:
     def run_all(self, commands: Sequence[Sequence[str]], *, cwd: Path) -> None:
         """Runs commands that do not depend on each other, one per CPU at a time."""
         with ThreadPoolExecutor(max_workers=CPUS) as pool:
-            for future in [pool.submit(self.run, command, cwd=cwd) for command in commands]:
-                future.result()
+            futures = [pool.submit(self.run, command, cwd=cwd) for command in commands]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def tail(self) -> str:
         """The last lines of the log."""

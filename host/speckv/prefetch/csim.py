@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,8 +21,12 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 
+_opening = threading.Lock()
+_open_libraries: set[Path] = set()
+
+
 class CsimTable(PrefetchEngine):
-    """The kernel's C++ as an engine. Its table is the process': one is open at a time, and empties it.
+    """The kernel's C++ as an engine. Its table is the process', so that one is open at a time: another one is refused.
 
     `sanitize`: see `speckv.device.csim.build`. `progress` is called with a sentence when something long begins.
     """
@@ -38,8 +44,17 @@ class CsimTable(PrefetchEngine):
             sanitize=sanitize,
             on_build=lambda: progress and progress(f"compiling the kernels of design {design.name} for C simulation"),
         )
+        with _opening:
+            if path in _open_libraries:
+                raise PrefetchError(f"design {design.name} has an open csim table in this process: close it first")
+            _open_libraries.add(path)
+        self._path = path
         self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER, NUMBER, POINTER, POINTER])})
-        self.run(clear_all())
+        try:
+            self.run(clear_all())
+        except BaseException:
+            self.close()
+            raise
 
     def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
         beats = beats_of(batch)
@@ -54,7 +69,7 @@ class CsimTable(PrefetchEngine):
         return finished(results, counts.tolist())
 
     def _release(self) -> None:
-        """The next table empties what this one leaves."""
+        _open_libraries.discard(self._path)
 
 
 def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -32,7 +34,7 @@ class TableRun:
 
 
 class PrefetchEngine(ABC):
-    """An open prefetch table, empty at first; a context manager. Every call after `close` raises PrefetchError."""
+    """An open prefetch table, empty at first; a thread-safe context manager. Raises PrefetchError once closed."""
 
     backend: ClassVar[str]
     evidence: ClassVar[str]
@@ -42,6 +44,7 @@ class PrefetchEngine(ABC):
             raise PrefetchError(f"design {design.name} has no block prefetch: add its sizes, see hls/prefetch.md")
         self.design = design
         self.parameters = design.prefetch
+        self._lock = threading.RLock()
         self._open = True
 
     def run(self, batch: NDArray[np.void]) -> TableRun:
@@ -50,19 +53,21 @@ class PrefetchEngine(ABC):
         Raises PrefetchError for another array or a longer one than MAX_COMMANDS, DeviceError and DeviceTimeout if a
         simulation fails.
         """
-        if not self._open:
-            raise PrefetchError("the prefetch table is closed: open another one")
         if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE or batch.ndim != 1:
             raise PrefetchError(f"batch is {checks.shown(batch)}, expected COMMAND_DTYPE [commands]; see batch_of")
         if len(batch) > MAX_COMMANDS:
             raise PrefetchError(f"the batch has {len(batch)} commands, expected at most {MAX_COMMANDS}: cut it")
-        return self._run(batch, int(np.count_nonzero(batch["op"] == Op.PREDICT)))
+        with self._lock:
+            if not self._open:
+                raise PrefetchError("the prefetch table is closed: open another one")
+            return self._run(batch, int(np.count_nonzero(batch["op"] == Op.PREDICT)))
 
     def close(self) -> None:
         """Releases the table; closing twice is allowed."""
-        if self._open:
-            self._open = False
-            self._release()
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +86,7 @@ class SoftwareTable(PrefetchEngine):
     """The golden model as an engine."""
 
     backend: ClassVar[str] = "software"
-    evidence: ClassVar[str] = "software"
+    evidence: ClassVar[str] = "model"
 
     def __init__(self, design: Design) -> None:
         super().__init__(design)
@@ -102,8 +107,8 @@ def clear_all() -> NDArray[np.void]:
     return batch_of([Command(Op.CLEAR_ALL)])
 
 
-def open_table(design: Design, backend: str = "software", **options: Any) -> PrefetchEngine:
-    """Opens the prefetch table of a design.
+def open_table(design: Design | str | Path, backend: str = "software", **options: Any) -> PrefetchEngine:
+    """Opens the prefetch table of a design, which may be given by name or path.
 
     `backend` is 'software' (the golden model), 'csim' (the kernel's C++) or 'cosim' (its RTL); `options` are the
     keyword arguments of its class.
@@ -111,5 +116,8 @@ def open_table(design: Design, backend: str = "software", **options: Any) -> Pre
     Raises PrefetchError for an unknown backend or option, or a design without a table, and what the backend raises:
     ToolError for a missing tool, StaleRtlError for RTL that does not fit its sources.
     """
-    engine: PrefetchEngine = load(TABLES, backend, options, PrefetchError)(design, **options)
+    from speckv.design import Design
+
+    opened = design if isinstance(design, Design) else Design.load(design)
+    engine: PrefetchEngine = load(TABLES, backend, options, PrefetchError)(opened, **options)
     return engine

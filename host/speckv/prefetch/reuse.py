@@ -131,7 +131,9 @@ class ReuseRate:
 
     def _end(self, block: BlockId) -> BlockId:
         """The last block that is held of the prompt that a block was in."""
-        while (following := self._behind.get(block)) in self._slot:
+        seen = {block}  # prompts with the same blocks in another order make rings
+        while (following := self._behind.get(block)) in self._slot and following not in seen:
+            seen.add(following)
             block = following
         return block
 

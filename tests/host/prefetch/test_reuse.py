@@ -52,6 +52,16 @@ def test_the_end_of_a_prompt_leaves_before_its_beginning() -> None:
     assert list(policy.victims()) == []
 
 
+@pytest.mark.parametrize("prompts", [[[0, 0]], [[0, 1], [1, 0]], [[0, 1, 2], [2, 0]]])
+def test_prompts_in_every_order_come_to_an_end(prompts: list[list[int]]) -> None:
+    policy = ReuseRate(sample=8)
+    for prompt in prompts:
+        policy.request([block(key) for key in prompt])
+    for key in {key for prompt in prompts for key in prompt}:
+        policy.added(block(key))
+    assert sorted(policy.victims()) == sorted({block(key) for prompt in prompts for key in prompt})
+
+
 def test_what_it_learns_beats_recency() -> None:
     """Conversations return after more than 320 new blocks, of which a pool of 400 keeps few by recency."""
     prompts = conversations.prompts()
