@@ -42,7 +42,6 @@ def add_commands(commands: Any) -> None:
     add("--blocks", type=int, default=1_000_000, metavar="N", help="blocks in the page table (default: 1000000)")
     _add_data(add)
 
-
     add = adder(subjects, "prefetch", prefetch, "prediction of pages and of blocks: recall, waiting hidden, hit rates")
     add(
         "--kv",
@@ -51,6 +50,7 @@ def add_commands(commands: Any) -> None:
         help="attention dumps: a .npz file, or a folder of such and of NAME_K.npy, NAME_Q.npy and NAME_Qspec.npy",
     )
     add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
+    add("--rtl", action="store_true", help="simulate the design's prefetch table: commands a cycle, latency")
     add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
     add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
     add("--design", default="tiny", metavar="DESIGN", help="whose clock and prefetch table count (tiny)")
@@ -92,11 +92,13 @@ def _chosen(arguments: argparse.Namespace) -> tuple[list[bench.Dataset], list[st
 
 
 def _check_folder(path: Path) -> None:
-    """Raises FileError if there is no folder to write `path` to."""
+    """Raises FileError if there is no folder to write `path` to, or something else than a file is there."""
     from speckv.errors import FileError
 
     if not path.absolute().parent.is_dir():
         raise FileError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not path.is_file():
+        raise FileError(f"cannot write {path}: it is there and no file; name another one")
 
 
 def codec(arguments: argparse.Namespace) -> int:
@@ -172,6 +174,7 @@ def prefetch(arguments: argparse.Namespace) -> int:
     """`speckv bench prefetch`: policies on attention dumps and traces; a target that is missed is no failure."""
     from speckv.bench import prefetch as bench
     from speckv.bench import prefetch_output as output
+    from speckv.bench import prefetch_table
     from speckv.design import Design
     from speckv.dma.links import link
     from speckv.errors import PrefetchError
@@ -179,8 +182,8 @@ def prefetch(arguments: argparse.Namespace) -> int:
     from speckv.progress import Progress
     from speckv.resources import write_atomic
 
-    if not arguments.kv and not arguments.trace:
-        raise PrefetchError("nothing to measure: pass --kv with attention dumps, --trace with requests, or both")
+    if not (arguments.kv or arguments.trace or arguments.rtl):
+        raise PrefetchError("nothing to measure: pass --kv with attention dumps, --trace with requests, or --rtl")
     for option, path, needs in (("--plot", arguments.plot, "kv"), ("--plot-blocks", arguments.plot_blocks, "trace")):
         if path and not getattr(arguments, needs):
             raise PrefetchError(f"{option} needs --{needs}: pass it, or leave the plot out")
@@ -203,8 +206,15 @@ def prefetch(arguments: argparse.Namespace) -> int:
         write_atomic(Path(os.path.realpath(arguments.plot)), output.recall_plot(result, dumps[-1].name))
     if arguments.plot_blocks:
         write_atomic(Path(os.path.realpath(arguments.plot_blocks)), output.hit_rate_plot(result))
+    figures = None
+    if arguments.rtl:
+        with Progress(1) as progress:
+            figures = prefetch_table.measure(design, progress=progress.step)
     if arguments.json:
-        print_json(output.as_json(result))
+        print_json(output.as_json(result) | ({"table_rtl": prefetch_table.as_json(figures)} if figures else {}))
     else:
-        say(output.table(result))
+        if dumps or requests:
+            say(output.table(result))
+        if figures:
+            say(prefetch_table.as_table(figures))
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -80,8 +81,10 @@ def write_atomic(path: Path, text: str) -> None:
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write and read back that becomes `path` when the block ends, and vanishes if the block raises.
 
-    The folder must be there. Raises OSError.
+    The folder must be there. Raises OSError, also if a folder, a device or a pipe is in its place.
     """
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "it is there and no file", str(path))
     descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name[:200]}.")
     try:
         with os.fdopen(descriptor, "w+b") as file:

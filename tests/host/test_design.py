@@ -389,6 +389,16 @@ def test_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert build_root().name in ("build", "speckv")
 
 
+def test_only_files_are_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for path in (pipe, tmp_path / "link", tmp_path):
+        with pytest.raises(FileExistsError, match="it is there and no file"):
+            write_atomic(path, "text")
+    assert pipe.is_fifo() and len(list(tmp_path.iterdir())) == 2
+
+
 def test_atomic_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_atomic(path, "first µ\n")

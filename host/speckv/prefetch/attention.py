@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import tensors
+from speckv import checks, tensors
 from speckv.errors import FileError
 from speckv.frame import Dtype
 from speckv.prefetch.select import Layout, LowBitIndex, Masses, attention_scores, page_masses
@@ -125,7 +125,9 @@ def in_folder(folder: Path) -> list[Attention]:
         files = {part: folder / f"{name}_{part}.npy" for part in ("K", "Q", "Qspec")}
         if files["K"].is_file():
             loaded = {part: tensors.load(path) for part, path in files.items() if path.is_file()}
-            arrays = {part: one.bits.view(np.float16) if one.dtype == Dtype.FP16 else one.bits
+            # in this machine's order of bytes
+            bits = {part: np.ascontiguousarray(one.bits, np.uint16) for part, one in loaded.items()}
+            arrays = {part: bits[part].view(np.float16) if one.dtype == Dtype.FP16 else bits[part]
                       for part, one in loaded.items()}  # fmt: skip
             found.append(of_arrays(name, arrays, f"{folder / name}_*.npy"))
     if not found:
@@ -157,6 +159,8 @@ def of_arrays(name: str, arrays: Mapping[str, NDArray[Any]], source: str) -> Att
 
 
 def _bits(array: NDArray[Any], what: str) -> tuple[Bits, Dtype]:
+    if not isinstance(array, np.ndarray):
+        raise FileError(f"{what} is no array: save it with numpy.savez")
     if array.ndim != 4 or not array.size:
         raise FileError(f"{what} has shape {list(array.shape)}, expected 4 axes, none of them empty")
     if array.dtype == np.float16:
@@ -176,6 +180,8 @@ def _bits(array: NDArray[Any], what: str) -> tuple[Bits, Dtype]:
 def _scale(given: NDArray[Any] | None, head_dim: int, source: str) -> float:
     if given is None:
         return 1 / math.sqrt(head_dim)
+    given = np.asarray(given)
     if given.size != 1 or given.dtype.kind not in "fiu" or not 0 < float(given.reshape(())) < math.inf:
-        raise FileError(f"{source}: scale is {given.dtype} {given.tolist()}, expected one positive number")
+        what = f"{given.dtype} {checks.shown(given.tolist())}"
+        raise FileError(f"{source}: scale is {what}, expected one positive number")
     return float(given.reshape(()))

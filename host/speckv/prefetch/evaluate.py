@@ -93,7 +93,9 @@ def quality(predicted: Pages, masses: Masses, n: int, first: int = 0) -> Quality
     total = masses.sum(axis=-1)
     counted = total > 0
     if not counted.any():
-        raise PrefetchError(f"no step from {first} on has far pages: the context is too short for its window")
+        raise PrefetchError(
+            f"no step from {first} on has far pages: the context is too short; dump a longer one, or fewer steps of it"
+        )
     hits = ((predicted[..., :, None] == best[..., None, :]) & (best[..., None, :] != NO_PAGE)).sum(axis=(-1, -2))
     overlap = hits[counted] / (best != NO_PAGE).sum(axis=-1)[counted]
     of_predicted, of_best = (_mass(masses, pages)[counted] for pages in (predicted, best))

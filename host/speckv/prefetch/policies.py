@@ -41,6 +41,21 @@ class Guessing(Policy, Protocol):
 PolicyFactory = Callable[[], Policy]
 
 
+def _check(pages: Pages, mass: Masses) -> None:
+    """Raises PrefetchError for numbers or masses out of range, or that do not belong together."""
+    if not (isinstance(pages, np.ndarray) and isinstance(mass, np.ndarray)) or pages.dtype.kind not in "iu":
+        raise PrefetchError("pages and masses are arrays [n], of integers and of numbers")
+    if pages.shape != mass.shape or pages.ndim != 1:
+        raise PrefetchError(f"pages have shape {list(pages.shape)}, masses {list(mass.shape)}, expected [n] for both")
+    if not pages.size:
+        return
+    lowest, greatest = int(pages.min()), int(pages.max())
+    if lowest < 0 or greatest > MAX_PAGE:
+        raise PrefetchError(f"page {lowest if lowest < 0 else greatest} is out of range, expected 0 to {MAX_PAGE}")
+    if not (np.isfinite(mass).all() and mass.min() >= 0):
+        raise PrefetchError(f"a mass is {mass.min()}, expected finite numbers of at least 0")
+
+
 class _Scores:
     """A score for each page, growing with the greatest page number."""
 
@@ -49,17 +64,10 @@ class _Scores:
 
     def add(self, pages: Pages, mass: Masses) -> None:
         """Adds to the scores of distinct pages. Raises PrefetchError for numbers or masses out of range."""
-        if pages.shape != mass.shape or pages.ndim != 1:
-            raise PrefetchError(
-                f"pages have shape {list(pages.shape)}, masses {list(mass.shape)}, expected [n] for both"
-            )
+        _check(pages, mass)
         if not pages.size:
             return
-        lowest, greatest = int(pages.min()), int(pages.max())
-        if lowest < 0 or greatest > MAX_PAGE:
-            raise PrefetchError(f"page {lowest if lowest < 0 else greatest} is out of range, expected 0 to {MAX_PAGE}")
-        if not (np.isfinite(mass).all() and mass.min() >= 0):
-            raise PrefetchError(f"a mass is {mass.min()}, expected finite numbers of at least 0")
+        greatest = int(pages.max())
         if greatest >= len(self.values):
             self.values = np.pad(self.values, (0, greatest + 1 - len(self.values)))
         self.values[pages] += mass
@@ -78,6 +86,7 @@ class LastSet:
 
     def observe(self, step: int, pages: Pages, mass: Masses) -> None:
         """Remembers this step in place of the one before."""
+        _check(pages, mass)
         self._scores.values[:] = 0
         self._scores.add(pages, mass)
 
@@ -102,6 +111,7 @@ class DecayedMass:
 
     def observe(self, step: int, pages: Pages, mass: Masses) -> None:
         """Decays for the steps since the last one, and adds. Raises PrefetchError if steps do not ascend."""
+        _check(pages, mass)
         if self._step is not None:
             if step <= self._step:
                 raise PrefetchError(f"step {step} came after step {self._step}: steps ascend")
@@ -161,13 +171,14 @@ class TableScores:
     def __init__(self, table: PrefetchTable, key: int) -> None:
         """`key` is the stream's, any number of 64 bits that no other stream has."""
         self._table = table
-        self._key = key
+        self._key = checks.integer("key", key, 0, checks.MAX_COUNT, PrefetchError)
 
     def observe(self, step: int, pages: Pages, mass: Masses) -> None:
         """Decays the row once, whatever the step, and touches."""
+        _check(pages, mass)
         self._table.decay(self._key)
         heaviest = np.argsort(-mass, kind="stable")[: self._table.parameters.ways]
-        weights = np.rint(mass * self.WEIGHT_ONE).astype(np.int64)
+        weights = np.minimum(np.rint(mass * self.WEIGHT_ONE), self._table.parameters.max_score).astype(np.int64)
         for index in reversed(heaviest.tolist()):
             if weights[index]:
                 self._table.touch(self._key, int(pages[index]), int(weights[index]))

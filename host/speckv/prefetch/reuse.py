@@ -52,6 +52,9 @@ class _Access(NamedTuple):
     uses: int
 
 
+_LONGEST_WALK = 256  # longer prompts leave from their middle; and prompts with blocks in other orders make rings
+
+
 class ReuseRate:
     """A `speckv.pool.Policy`: the block of the least expected reuse per time leaves first, among a sample.
 
@@ -131,9 +134,10 @@ class ReuseRate:
 
     def _end(self, block: BlockId) -> BlockId:
         """The last block that is held of the prompt that a block was in."""
-        seen = {block}  # prompts with the same blocks in another order make rings
-        while (following := self._behind.get(block)) in self._slot and following not in seen:
-            seen.add(following)
+        for _ in range(_LONGEST_WALK):
+            following = self._behind.get(block)
+            if following not in self._slot:
+                break
             block = following
         return block
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -62,6 +63,7 @@ class PrefetchTable:
 
     def touch(self, key: int, page: int, weight: int) -> None:
         """Adds `weight` to a page's score of a key. Refused: weight 0, a page that has too many bits."""
+        key, page, weight = _integer("key", key), _integer("page", page), _integer("weight", weight)
         if weight <= 0 or not 0 <= page < self.parameters.pages:
             self._count("refused")
             return
@@ -83,6 +85,7 @@ class PrefetchTable:
 
     def decay(self, key: int) -> None:
         """Lowers all scores of a key; a page whose score becomes 0 is forgotten."""
+        key = _integer("key", key)
         row = self._met(key)
         if row.key == key:
             shift = self.parameters.decay_shift
@@ -91,6 +94,7 @@ class PrefetchTable:
 
     def predict(self, key: int, limit: int, threshold: int = 0) -> Prediction:
         """At most `limit` (1 … ways) pages of a key whose score is at least `threshold` and that are not resident."""
+        key, limit, threshold = _integer("key", key), _integer("limit", limit), _integer("threshold", threshold)
         self._count("predicts")
         row = self._met(key)
         if not 1 <= limit <= self.parameters.ways:
@@ -134,9 +138,9 @@ class PrefetchTable:
     def run(self, batch: NDArray[np.void]) -> NDArray[np.void]:
         """Does a batch, COMMAND_DTYPE [commands]. Returns RESULT_DTYPE [PREDICTs].
 
-        Raises PrefetchError for another dtype.
+        Raises PrefetchError for another array.
         """
-        if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE:
+        if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE or batch.ndim != 1:
             raise PrefetchError(f"batch is {checks.shown(batch)}, expected COMMAND_DTYPE [commands]; see batch_of")
         asked = np.flatnonzero(batch["op"] == Op.PREDICT)
         results = np.zeros(len(asked), RESULT_DTYPE)
@@ -156,6 +160,7 @@ class PrefetchTable:
 
     def row_of(self, key: int) -> int:
         """The row that a key, 64 bits, would be in. Raises PrefetchError for another number."""
+        key = _integer("key", key)
         if not 0 <= key <= checks.MAX_COUNT:
             raise PrefetchError(f"key is {checks.shown(key)}, expected 64 bits without a sign; hash what is longer")
         return crc32c(key.to_bytes(8, "little")) % self.parameters.rows
@@ -177,6 +182,7 @@ class PrefetchTable:
         return row
 
     def _mark(self, page: int, resident: bool) -> None:
+        page = _integer("page", page)
         if 0 <= page < self.parameters.resident_pages:
             self._resident[page] = resident
         else:
@@ -195,6 +201,14 @@ class PrefetchTable:
         Op.CLEAR_ALL: lambda table, command: table.clear_all(),
         Op.CORRUPT: lambda table, command: table.corrupt(command.key),
     }
+
+
+def _integer(what: str, value: object) -> int:
+    """Numbers of numpy as Python's, which do not wrap. Raises PrefetchError for what is no integer."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise PrefetchError(f"{what} is {checks.shown(value)} ({type(value).__name__}), expected an integer") from None
 
 
 def _write(result: np.void, cookie: int, prediction: Prediction) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import attention_dumps as dumps
@@ -102,3 +103,23 @@ def test_files_that_are_no_dumps_are_refused(tmp_path: Path) -> None:
     empty.mkdir()
     with pytest.raises(FileError, match="holds no"):
         attention.in_folder(empty)
+
+
+def test_either_order_of_bytes(tmp_path: Path) -> None:
+    chance = np.random.default_rng(3)
+    arrays = {"K": chance.normal(size=(1, 20, 1, 64)), "Q": chance.normal(size=(1, 8, 1, 64))}
+    for folder, dtype in (("little", "<f2"), ("big", ">f2")):
+        (tmp_path / folder).mkdir()
+        for part, values in arrays.items():
+            np.save(tmp_path / folder / f"a_{part}.npy", values.astype(dtype))
+    little, big = (attention.in_folder(tmp_path / folder)[0] for folder in ("little", "big"))
+    assert np.array_equal(little.keys, big.keys) and np.array_equal(little.queries, big.queries)
+
+
+def test_members_that_are_no_arrays(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.npz"
+    with zipfile.ZipFile(bad, "w") as archive:
+        archive.writestr("K", b"no array")
+        archive.writestr("Q", b"no array")
+    with pytest.raises(FileError, match=r"bad\.npz: K is no array: save it with numpy\.savez"):
+        attention.load(bad)

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from speckv.errors import PrefetchError
 from speckv.prefetch.parameters import TableParameters
-from speckv.prefetch.policies import DecayedMass, Guessing, LastSet, Policy, SpeculativeQuery, TableScores, seen
+from speckv.prefetch.policies import (
+    DecayedMass,
+    Guessing,
+    LastSet,
+    Policy,
+    PolicyFactory,
+    SpeculativeQuery,
+    TableScores,
+    seen,
+)
 from speckv.prefetch.table import PrefetchTable
 
 EVERY = [LastSet, DecayedMass, SpeculativeQuery]
@@ -107,3 +116,21 @@ def test_the_table_is_touched_with_the_heaviest_pages_the_heaviest_last() -> Non
 def test_seen_are_the_pages_that_have_a_mass() -> None:
     pages, mass = seen(np.array([0.0, 0.2, 0.0, 0.7]))
     assert pages.tolist() == [1, 3] and mass.tolist() == [0.2, 0.7]
+
+
+def table_scores() -> TableScores:
+    return TableScores(PrefetchTable(TableParameters()), 1)
+
+
+@pytest.mark.parametrize("make", [LastSet, DecayedMass, SpeculativeQuery, table_scores])
+@pytest.mark.parametrize(
+    ("pages", "mass"),
+    [([1, 2, 3], [0.5, 0.5]), ([1.7], [1.0]), ([-1], [1.0]), ([1], [np.nan]), ([1], [np.inf]), ([1], [-1.0])],
+)
+def test_what_is_refused_changes_nothing(make: PolicyFactory, pages: list[float], mass: list[float]) -> None:
+    policy = make()
+    policy.observe(0, np.array([7]), np.array([1.0]))
+    with pytest.raises(PrefetchError):
+        policy.observe(1, np.array(pages), np.array(mass))
+    assert policy.predict(2).tolist() == [7]
+    policy.observe(1, np.array([7]), np.array([1.0]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from speckv.errors import PrefetchError
-from speckv.prefetch.commands import Command, Counters, Op, PredictStatus, batch_of, pages_of
+from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, PredictStatus, batch_of, pages_of
 from speckv.prefetch.parameters import TableParameters
 from speckv.prefetch.table import Prediction, PrefetchTable
 
@@ -243,3 +243,22 @@ def test_misuse_is_named(table: PrefetchTable) -> None:
         table.predict(-1, 1)
     with pytest.raises(PrefetchError, match="COMMAND_DTYPE"):
         table.run(np.zeros((3, 32), np.uint8))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    table = PrefetchTable(TableParameters())
+    table.touch(np.int64(3), np.uint8(1), np.uint8(200))  # type: ignore[arg-type]
+    table.touch(3, np.uint8(1), np.uint8(100))  # type: ignore[arg-type]
+    assert table.slots(3) == ((1, 300),)
+    assert len(table.run(batch_of([Command(Op.PREDICT, 3, limit=1)]))) == 1
+
+
+@pytest.mark.parametrize("value", [1.5, "a", None, float("nan")])
+def test_no_numbers(value: object) -> None:
+    table = PrefetchTable(TableParameters())
+    for arguments in ((value, 1, 1), (1, value, 1), (1, 1, value)):
+        with pytest.raises(PrefetchError, match="expected an integer"):
+            table.touch(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(PrefetchError, match="expected COMMAND_DTYPE"):
+        table.run(np.zeros((1, 1), COMMAND_DTYPE))
+    assert not any(table.counters)
