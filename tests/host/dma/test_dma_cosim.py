@@ -14,7 +14,7 @@ from speckv.design import Design
 from speckv.dma import BatchResult, Descriptor, DmaFlags, DmaStatus, Op, Segment, model, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
 from speckv.dma.descriptor import pack_batch
-from speckv.errors import DeviceTimeout, DmaError
+from speckv.errors import DeviceError, DeviceTimeout, DmaError
 
 pytestmark = pytest.mark.usefixtures("cosim_tools")
 
@@ -239,7 +239,9 @@ def test_bad_options_are_refused(opened: CosimEngine) -> None:
         open_engine(design, "cosim", near_bytes=64, far_bytes=64, link="pigeon")
     with pytest.raises(DmaError, match="stuck_cycles is 0"):
         open_engine(design, "cosim", near_bytes=64, far_bytes=64, stuck_cycles=0)
-    with pytest.raises(DmaError, match="has no option 'rtl'"):
+    with pytest.raises(DmaError, match="has no option 'lane'"):
+        open_engine(design, "cosim", near_bytes=64, far_bytes=64, lane="x")
+    with pytest.raises(DeviceError, match="x holds no register map of kv_dma"):
         open_engine(design, "cosim", near_bytes=64, far_bytes=64, rtl="x")
     with pytest.raises(DmaError, match="backend is 'fpga', expected one of software, csim, cosim"):
         open_engine(design, "fpga", near_bytes=64, far_bytes=64)
