@@ -104,6 +104,20 @@ def test_pages_of_every_sort(device: Device, codecs: tuple[Codec, ...]) -> None:
     assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), what)
 
 
+def test_runs_of_every_length_around_the_longest(device: Device) -> None:
+    """A run's length is one byte: 256 zeros are its greatest, behind which another run begins."""
+    lengths = (1, 2, 254, 255, 256, 257, 258, 511, 512, 513)
+    pages = [np.zeros((16, 64), np.uint16) for _ in lengths]
+    for page, length in zip(pages, lengths, strict=True):
+        page.reshape(-1)[[0, 1 + length]] = 0x3F80  # 1.0
+    packets = [request(page, DELTA, Kind.K, key) for key, page in enumerate(pages)]
+    frames = model.compress_packets(device.design, packets)
+    assert {int(frame[0, CODEC]) for frame in frames} == {DELTA}
+    assert_same(device.run(COMPRESS, packets).packets, frames, [str(length) for length in lengths])
+    answers = model.decompress_packets(device.design, frames)
+    assert_same(device.run(DECOMPRESS, frames).packets, answers, [str(length) for length in lengths])
+
+
 @pytest.mark.parametrize("kernel", [COMPRESS, DECOMPRESS])
 def test_frozen_vectors(device: Device, kernel: str) -> None:
     names, packets, keeps, expected = zip(*frozen_vectors(device.design, kernel), strict=True)

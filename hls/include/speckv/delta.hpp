@@ -189,7 +189,7 @@ delta_encode_steps:  // II = 1 is asked for, hlsc needs 2: one value, or the byt
       const ap_uint<8> value = values.range(7, 0);
       const bool zero = value == 0, longest = run == kLongestRun - 1;
       appends = !zero || run == 0 || longest;
-      byte = run == 0 ? value : longest ? ap_uint<8>(kLongestRun - 1) : ap_uint<8>(run - 1);
+      byte = run == 0 ? value : zero ? ap_uint<8>(kLongestRun - 1) : ap_uint<8>(run - 1);
       if (zero || run == 0) {  // else the value is for the next step
         values >>= 8;
         lane_at += 1;
