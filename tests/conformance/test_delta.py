@@ -109,7 +109,7 @@ def test_runs_of_every_length_around_the_longest(device: Device) -> None:
     lengths = (1, 2, 254, 255, 256, 257, 258, 511, 512, 513)
     pages = [np.zeros((16, 64), np.uint16) for _ in lengths]
     for page, length in zip(pages, lengths, strict=True):
-        page.reshape(-1)[[0, 1 + length]] = 0x3F80  # 1.0
+        page.reshape(-1)[length] = 0x3F80  # 1.0, the only value: so many zeros are before it
     packets = [request(page, DELTA, Kind.K, key) for key, page in enumerate(pages)]
     frames = model.compress_packets(device.design, packets)
     assert {int(frame[0, CODEC]) for frame in frames} == {DELTA}
