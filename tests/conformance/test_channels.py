@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_tools import require
+from backend_tools import made_rtl, require
 from dma_material import BEAT, HALF, Twin, mixed, near_piece, stored
-from speckv import rtl
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, DmaStatus, Link, Op, Segment, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
 from speckv.dma.engine import MAX_BATCH_BEATS
-from speckv.errors import DeviceTimeout, DmaError, ToolError
-from speckv.toolchain import synth_versions
+from speckv.errors import DeviceTimeout, DmaError
 
 # small RTL, which takes less time to make
 LIMITS: dict[str, Any] = {
@@ -46,14 +44,7 @@ def made(channels: int) -> Design:
 
 @pytest.fixture(scope="session")
 def rtl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """RTL of the design, made for these tests: that of `tiny` alone is committed."""
-    try:
-        synth_versions()
-    except ToolError as error:
-        pytest.skip(str(error))
-    require("cosim")
-    design = made(IN_RTL)
-    return rtl.generate(design, tmp_path_factory.mktemp("rtl") / design.name)
+    return made_rtl(made(IN_RTL), tmp_path_factory)
 
 
 @pytest.fixture(scope="module", params=COUNTS, ids="csim, {} channels".format)

@@ -11,7 +11,7 @@ import enum
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from speckv import checks
 from speckv import rtl as committed
 from speckv.connectivity import SYSTEM, suffix, with_channels
 from speckv.device import registers, simulation, standstill
-from speckv.device.native import NUMBER, POINTER, TEXT
+from speckv.device.native import NUMBER
 from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
 from speckv.dma import system
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
@@ -46,24 +46,7 @@ CONTROL, NEAR, FAR = "control", "near", "far"
 _BASES = {NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
 _CONTROL_BASE, _CONTROL_STEP = 0x0000_0008_0000_1000, 0x0000_0000_4000_0000  # of channel 0, to the next one
 _COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
-_WORD = ctypes.c_uint32
 _Result = TypeVar("_Result")
-
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "system_reset": (ctypes.c_int, [POINTER]),
-    "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
-    "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
-    "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
-    "system_hold": (None, [POINTER, _WORD]),
-    "system_beats": (ctypes.c_int, [POINTER, TEXT, ctypes.POINTER(NUMBER), ctypes.POINTER(NUMBER)]),
-    "system_start": (None, [POINTER, NUMBER, NUMBER]),
-    "system_step": (ctypes.c_int, [POINTER, NUMBER]),
-    "system_cycles": (NUMBER, [POINTER]),
-    "axi_memory_new": (ctypes.c_int, [POINTER, NUMBER, NUMBER]),
-    "axi_memory_delete": (None, [ctypes.c_int]),
-    "axi_memory_fault": (None, [ctypes.c_int, NUMBER, NUMBER, ctypes.c_int]),
-}
-
 
 class MemoryFault(enum.IntEnum):
     """How a memory fails: accesses answer with an error, or none is answered any more."""
@@ -134,17 +117,16 @@ class CosimEngine(DmaEngine):
             on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
         )
         self._networks = {kernel: standstill.read_network(folder, kernel) for kernel in connectivity.kernels}
-        self._model = simulation.Model(
-            system.TOP,
+        self._system = system.SimulatedSystem(
             path,
-            _FUNCTIONS,
-            "system_new",
+            CONTROLLED,
+            known,
             seed=seed,
             clock_mhz=design.clock_mhz,
             wave=None if wave is None else wave / f"{system.TOP}.vcd",
         )
-        self._library, self._handle = self._model.library, self._model.handle
-        self._registers = registers.Registers(known, self._read_word, self._write_word)
+        self._model, self._registers = self._system.model, self._system.registers
+        self._library, self._handle = self._system.library, self._system.handle
         self._controls = [
             np.zeros(_COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES, np.uint8) for _ in range(design.dma_channels)
         ]
@@ -225,24 +207,16 @@ class CosimEngine(DmaEngine):
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
-        finish = False
-        try:
-            for control, batch, count in zip(self._controls, batches, counts, strict=False):
-                control[: batch.nbytes] = batch.reshape(-1)
-                control[_COMPLETIONS_AT : _COMPLETIONS_AT + count * BEAT_BYTES] = 0
-            self._start([len(batch) for batch in batches])
+        for control, batch, count in zip(self._controls, batches, counts, strict=False):
+            control[: batch.nbytes] = batch.reshape(-1)
+            control[_COMPLETIONS_AT : _COMPLETIONS_AT + count * BEAT_BYTES] = 0
+        with self._system.started(self._arguments([len(batch) for batch in batches])):
             cycles = self._wait(timeout_cycles)
             traffic = Traffic(*(self._registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
             told = [
                 [self._registers.read(f"{name}{suffix(channel)}_DATA") for name in ("DONE", "FAILED")]
                 for channel in range(len(batches))
             ]
-            self._registers.write("ISR.ap_done", 1)
-            self._registers.write("AP_CTRL.ap_continue", 1)
-            finish = True
-        finally:
-            if not finish:
-                self._library.system_reset(self._handle)
         channels = zip(self._controls, counts, told, strict=False)
         return RunResult(
             tuple(channel_result(control[_COMPLETIONS_AT:], count, *two) for control, count, two in channels),
@@ -250,8 +224,8 @@ class CosimEngine(DmaEngine):
             cycles,
         )
 
-    def _start(self, beats: Sequence[int]) -> None:
-        """Starts a run; `beats` of the batches, of the first channels."""
+    def _arguments(self, beats: Sequence[int]) -> dict[str, int]:
+        """Of a run; `beats` of the batches, of the first channels."""
         values = {
             "NEAR_IN": _BASES[NEAR],
             "NEAR_OUT": _BASES[NEAR],
@@ -265,11 +239,7 @@ class CosimEngine(DmaEngine):
             values[f"BATCH_IN{suffix(channel)}"] = base
             values[f"COMPLETIONS_OUT{suffix(channel)}"] = base + _COMPLETIONS_AT
             values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
-        for name, value in values.items():
-            self._registers.write(f"{name}_DATA", value)
-        self._registers.write("IER.ap_done", 1)
-        self._registers.write("GIE.enable", 1)
-        self._registers.write("AP_CTRL.ap_start", 1)
+        return values
 
     def _wait(self, timeout_cycles: int | None) -> int:
         """Runs to the interrupt and returns the cycles. Raises DeviceTimeout or DeviceError."""
@@ -327,20 +297,6 @@ class CosimEngine(DmaEngine):
         )
 
     # ------------------------------------------------------------------------------------- registers and memories
-
-    def _read_word(self, address: int) -> int:
-        word = _WORD()
-        if not self._library.system_read(self._handle, address, ctypes.byref(word)):
-            raise self._no_answer("read", address)
-        return word.value
-
-    def _write_word(self, address: int, word: int) -> None:
-        if not self._library.system_write(self._handle, address, word):
-            raise self._no_answer("write", address)
-
-    def _no_answer(self, access: str, address: int) -> DeviceError:
-        why = self._model.message()
-        return DeviceError(f"{CONTROLLED} does not answer the {access} of register 0x{address:02x}; {why}")
 
     def _connect(self, name: str, *, silent: bool = False) -> None:
         """Puts a memory behind its link; one that is silent has no bandwidth."""

@@ -1,17 +1,21 @@
-"""The simulated system around a kernel with registers: its top module from the connectivity, and its shared object."""
+"""The simulated system around a kernel with registers: its top module from the connectivity, its
+shared object, and its driver."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from speckv.connectivity import KERNELS, Connectivity, Stream
-from speckv.device import interface, verilate
+from speckv.device import interface, registers, simulation, verilate
 from speckv.device.build import NATIVE_DIR
+from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.sources import read_text
-from speckv.errors import ToolError
+from speckv.errors import DeviceError, ToolError
 from speckv.render import environment
 from speckv.resources import build_root
 
@@ -30,6 +34,68 @@ _REGISTER_SIGNALS = (
     "AWVALID", "AWREADY", "AWADDR", "WVALID", "WREADY", "WDATA", "WSTRB", "BVALID", "BREADY", "BRESP",
     "ARVALID", "ARREADY", "ARADDR", "RVALID", "RREADY", "RDATA", "RRESP",
 )  # fmt: skip
+
+
+_WORD = ctypes.c_uint32
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "system_reset": (ctypes.c_int, [POINTER]),
+    "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
+    "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
+    "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
+    "system_hold": (None, [POINTER, _WORD]),
+    "system_beats": (ctypes.c_int, [POINTER, TEXT, ctypes.POINTER(NUMBER), ctypes.POINTER(NUMBER)]),
+    "system_start": (None, [POINTER, NUMBER, NUMBER]),
+    "system_step": (ctypes.c_int, [POINTER, NUMBER]),
+    "system_cycles": (NUMBER, [POINTER]),
+    "axi_memory_new": (ctypes.c_int, [POINTER, NUMBER, NUMBER]),
+    "axi_memory_delete": (None, [ctypes.c_int]),
+    "axi_memory_fault": (None, [ctypes.c_int, NUMBER, NUMBER, ctypes.c_int]),
+}
+
+
+class SimulatedSystem:
+    """A system in simulation, run through the registers of the kernel that has them.
+
+    `model` gives its clock and its FIFOs, `library` the functions of `system_harness.cpp`, which take `handle`.
+    """
+
+    def __init__(
+        self, path: Path, kernel: str, known: registers.RegisterMap, *, seed: int, clock_mhz: float, wave: Path | None
+    ) -> None:
+        self._kernel = kernel
+        self.model = simulation.Model(TOP, path, _FUNCTIONS, "system_new", seed=seed, clock_mhz=clock_mhz, wave=wave)
+        self.library, self.handle = self.model.library, self.model.handle
+        self.registers = registers.Registers(known, self._read_word, self._write_word)
+
+    @contextlib.contextmanager
+    def started(self, arguments: Mapping[str, int]) -> Iterator[None]:
+        """A run of the kernel with these arguments, acknowledged at the end of the block, or reset if that raises."""
+        try:
+            for name, value in arguments.items():
+                self.registers.write(f"{name}_DATA", value)
+            self.registers.write("IER.ap_done", 1)
+            self.registers.write("GIE.enable", 1)
+            self.registers.write("AP_CTRL.ap_start", 1)
+            yield
+            self.registers.write("ISR.ap_done", 1)
+            self.registers.write("AP_CTRL.ap_continue", 1)
+        except BaseException:
+            self.library.system_reset(self.handle)
+            raise
+
+    def _read_word(self, address: int) -> int:
+        word = _WORD()
+        if not self.library.system_read(self.handle, address, ctypes.byref(word)):
+            raise self._no_answer("read", address)
+        return word.value
+
+    def _write_word(self, address: int, word: int) -> None:
+        if not self.library.system_write(self.handle, address, word):
+            raise self._no_answer("write", address)
+
+    def _no_answer(self, access: str, address: int) -> DeviceError:
+        why = self.model.message()
+        return DeviceError(f"{self._kernel} does not answer the {access} of register 0x{address:02x}; {why}")
 
 
 @dataclass(frozen=True)

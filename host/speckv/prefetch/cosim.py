@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from speckv import checks
 from speckv import rtl as committed
 from speckv.connectivity import PREFETCH
 from speckv.device import registers, simulation, standstill
-from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
 from speckv.dma import system
 from speckv.dma.links import Link
@@ -22,8 +20,7 @@ from speckv.dma.links import link as profile
 from speckv.errors import DeviceError, DeviceTimeout, PrefetchError
 from speckv.frame import BEAT_BYTES
 from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
-from speckv.prefetch.csim import finished
-from speckv.prefetch.engine import MAX_COMMANDS, PrefetchEngine, TableRun, clear_all
+from speckv.prefetch.engine import MAX_COMMANDS, PrefetchEngine, TableRun, clear_all, finished
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -33,20 +30,6 @@ _MEMORY = "control"
 _BASE = 0x0000_0008_0000_1000  # above 32 bits, so that no half of an address may be forgotten
 _RESULTS_AT = MAX_COMMANDS // 2 * BEAT_BYTES
 _MEMORY_BYTES = _RESULTS_AT + MAX_COMMANDS * BEAT_BYTES
-_WORD = ctypes.c_uint32
-
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "system_reset": (ctypes.c_int, [POINTER]),
-    "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
-    "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
-    "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
-    "system_start": (None, [POINTER, NUMBER, NUMBER]),
-    "system_step": (ctypes.c_int, [POINTER, NUMBER]),
-    "system_cycles": (NUMBER, [POINTER]),
-    "axi_memory_new": (ctypes.c_int, [POINTER, NUMBER, NUMBER]),
-    "axi_memory_delete": (None, [ctypes.c_int]),
-    "axi_memory_fault": (None, [ctypes.c_int, NUMBER, NUMBER, ctypes.c_int]),
-}
 
 
 class CosimTable(PrefetchEngine):
@@ -91,11 +74,11 @@ class CosimTable(PrefetchEngine):
             on_build=lambda: progress and progress(f"compiling the RTL of {KERNEL}, design {design.name}"),
         )
         self._network = standstill.read_network(folder, KERNEL)
-        self._model = simulation.Model(
-            KERNEL, path, _FUNCTIONS, "system_new", seed=seed, clock_mhz=design.clock_mhz, wave=None
+        self._system = system.SimulatedSystem(
+            path, KERNEL, known, seed=seed, clock_mhz=design.clock_mhz, wave=None
         )
-        self._library, self._handle = self._model.library, self._model.handle
-        self._registers = registers.Registers(known, self._read_word, self._write_word)
+        self._model, self._registers = self._system.model, self._system.registers
+        self._library, self._handle = self._system.library, self._system.handle
         self._control = np.zeros(_MEMORY_BYTES, np.uint8)
         self._memory = self._library.axi_memory_new(self._control.ctypes.data, _MEMORY_BYTES, _BASE)
         self._free = weakref.finalize(self, self._library.axi_memory_delete, self._memory)
@@ -117,22 +100,10 @@ class CosimTable(PrefetchEngine):
         self._control[: beats.nbytes] = beats.reshape(-1)
         room = self._control[_RESULTS_AT : _RESULTS_AT + predicts * BEAT_BYTES]
         room[:] = 0
-        finish = False
-        try:
-            values = {"COMMANDS_IN": _BASE, "RESULTS_OUT": _BASE + _RESULTS_AT, "COMMANDS": len(batch)}
-            for name, value in values.items():
-                self._registers.write(f"{name}_DATA", value)
-            self._registers.write("IER.ap_done", 1)
-            self._registers.write("GIE.enable", 1)
-            self._registers.write("AP_CTRL.ap_start", 1)
+        arguments = {"COMMANDS_IN": _BASE, "RESULTS_OUT": _BASE + _RESULTS_AT, "COMMANDS": len(batch)}
+        with self._system.started(arguments):
             cycles = self._wait()
             counts = [self._registers.read(f"{name.upper()}_DATA") for name in ("done", "failed", *Counters._fields)]
-            self._registers.write("ISR.ap_done", 1)
-            self._registers.write("AP_CTRL.ap_continue", 1)
-            finish = True
-        finally:
-            if not finish:
-                self._library.system_reset(self._handle)
         return finished(room.copy().view(RESULT_DTYPE), counts, cycles)
 
     def _wait(self) -> int:
@@ -153,20 +124,6 @@ class CosimTable(PrefetchEngine):
             f"{KERNEL} made no progress for {self._stuck_cycles} cycles after {cycles} cycles. {why} "
             f"{simulation.shown(self._model.levels(at))}. It was reset"
         )
-
-    def _read_word(self, address: int) -> int:
-        word = _WORD()
-        if not self._library.system_read(self._handle, address, ctypes.byref(word)):
-            raise self._no_answer("read", address)
-        return word.value
-
-    def _write_word(self, address: int, word: int) -> None:
-        if not self._library.system_write(self._handle, address, word):
-            raise self._no_answer("write", address)
-
-    def _no_answer(self, access: str, address: int) -> DeviceError:
-        why = self._model.message()
-        return DeviceError(f"{KERNEL} does not answer the {access} of register 0x{address:02x}; {why}")
 
     def _release(self) -> None:
         self._model.close()

@@ -15,7 +15,7 @@ from speckv.device import csim, native
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.errors import DeviceError, PrefetchError
 from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
-from speckv.prefetch.engine import PrefetchEngine, TableRun, clear_all
+from speckv.prefetch.engine import PrefetchEngine, TableRun, clear_all, finished
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -70,16 +70,3 @@ class CsimTable(PrefetchEngine):
 
     def _release(self) -> None:
         _open_libraries.discard(self._path)
-
-
-def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:
-    """A run by what the kernel says: `done`, `failed`, then the counters.
-
-    Raises DeviceError if it says another number of results than there are PREDICTs, or that control memory failed.
-    """
-    done, failed = counts[:2]
-    if failed:
-        raise DeviceError(f"kv_prefetch: control memory failed {failed} times; results are missing, check the memory")
-    if done != len(results):
-        raise DeviceError(f"kv_prefetch wrote {done} results for {len(results)} PREDICTs: the kernel is wrong")
-    return TableRun(results, Counters(*counts[2:]), cycles)

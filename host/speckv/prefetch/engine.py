@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.backends import TABLES, load
-from speckv.errors import PrefetchError
+from speckv.errors import DeviceError, PrefetchError
 from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, batch_of
 from speckv.prefetch.table import PrefetchTable
 
@@ -100,6 +100,19 @@ class SoftwareTable(PrefetchEngine):
 
     def _release(self) -> None:
         """There is nothing to release."""
+
+
+def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:
+    """A run by what the kernel says: `done`, `failed`, then the counters.
+
+    Raises DeviceError if it says another number of results than there are PREDICTs, or that control memory failed.
+    """
+    done, failed = counts[:2]
+    if failed:
+        raise DeviceError(f"kv_prefetch: control memory failed {failed} times; results are missing, check the memory")
+    if done != len(results):
+        raise DeviceError(f"kv_prefetch wrote {done} results for {len(results)} PREDICTs: the kernel is wrong")
+    return TableRun(results, Counters(*counts[2:]), cycles)
 
 
 def clear_all() -> NDArray[np.void]:
