@@ -38,6 +38,18 @@ class Connectivity:
         """The memories that the kernels reach, by name, each once."""
         return tuple(dict.fromkeys(port.memory for port in self.memory_ports))
 
+    @property
+    def controlled(self) -> tuple[str, ...]:
+        """The kernels with registers, in their order: those that reach memories. The others just answer streams."""
+        reaching = {port.port.partition(".")[0] for port in self.memory_ports}
+        return tuple(kernel for kernel in self.kernels if kernel in reaching)
+
+    def __add__(self, other: Connectivity) -> Connectivity:
+        """Both, side by side."""
+        return Connectivity(
+            self.kernels + other.kernels, self.streams + other.streams, self.memory_ports + other.memory_ports
+        )
+
 
 SYSTEM = Connectivity(
     kernels=("kv_dma", "kv_compress", "kv_decompress"),
@@ -58,7 +70,10 @@ SYSTEM = Connectivity(
 PREFETCH = Connectivity(
     kernels=("kv_prefetch",),
     streams=(),
-    memory_ports=(MemoryPort("kv_prefetch.control_memory", "control"),),
+    memory_ports=(
+        MemoryPort("kv_prefetch.control_memory", "control"),
+        MemoryPort("kv_prefetch.descriptor_memory", "control"),
+    ),
 )
 """The prefetch table, of designs that have one."""
 
@@ -85,10 +100,4 @@ def with_channels(count: int) -> Connectivity:
 def of_design(design: Design) -> Connectivity:
     """All kernels of a design."""
     memory_side = with_channels(design.dma_channels)
-    if design.prefetch is None:
-        return memory_side
-    return Connectivity(
-        kernels=KERNELS,
-        streams=(*memory_side.streams, *PREFETCH.streams),
-        memory_ports=(*memory_side.memory_ports, *PREFETCH.memory_ports),
-    )
+    return memory_side if design.prefetch is None else memory_side + PREFETCH

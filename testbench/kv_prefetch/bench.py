@@ -5,7 +5,9 @@ from __future__ import annotations
 import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
+from speckv import dma
 from speckv.prefetch.commands import COMMAND_DTYPE, Command, Op, batch_of
+from speckv.prefetch.control import Done
 
 from testbench.kv_dma.dma_bench import CHANNELS, STALLS
 from testbench.kv_prefetch.prefetch_bench import PrefetchBench
@@ -34,6 +36,7 @@ def mixed(
         ("weight", 0, 40),
         ("limit", 0, 18),
         ("cookie", 0, 1 << 62),
+        ("near", 0, 1 << 32),
     ):
         batch[name] = rng.integers(low, high, count)
     batch["op"] = rng.choice(ops, count)
@@ -43,10 +46,10 @@ def mixed(
 @cocotb.test()
 @cocotb.parametrize(count=[0, 1, 2, 127, 128, 129, 257])
 async def sizes(dut, count: int) -> None:
-    """Batches of every size around a block's, twice."""
+    """Batches of every size around a block's, twice: descriptors are issued, and are not."""
     bench = await opened(dut)
-    for _ in range(2):
-        await bench.run(mixed(bench.rng, count))
+    for issue in (True, False):
+        await bench.run(mixed(bench.rng, count), issue=issue)
     bench.close()
 
 
@@ -72,11 +75,11 @@ async def slow_memory(dut, latency: int, rate: int) -> None:
 
 @cocotb.test()
 async def nothing_but_predictions(dut) -> None:
-    """More results than any FIFO holds, while the channels of writes rest."""
+    """More results and descriptors than any FIFO holds, while the channels of writes rest."""
     bench = await opened(dut)
     await bench.run(mixed(bench.rng, 64, ops=(1,)))
     bench.stall("three_quarters", "W")
-    await bench.run(mixed(bench.rng, 600, ops=(3,)))
+    await bench.run(mixed(bench.rng, 400, ops=(3,)))
     bench.close()
 
 
@@ -99,12 +102,12 @@ async def unreadable_batch(dut, error: str, block: int) -> None:
     bench = await opened(dut)
     batch = mixed(bench.rng, 4 * BLOCK_COMMANDS)
     sound = batch[: block * BLOCK_COMMANDS]
-    expected = bench.twin.run(sound)
+    expected = bench.twin.run(sound, issue=True)
     beat = 64 * (block * BLOCK_COMMANDS // 2 + 7)
     bench.memory.fail(Response[error], beat, beat + 63)
     await bench.begin(batch)
-    done, failed, counters = await bench.end()
-    assert (done, failed, counters) == (len(expected.results), 1, expected.counters)
+    done, counters = await bench.end()
+    assert (done, counters) == (Done(len(expected.results), 1, len(expected.fetches), 0), expected.counters)
     bench.memory.fail(Response.OKAY)
     await bench.settle()
     await bench.run(mixed(bench.rng, COMMANDS))
@@ -117,10 +120,44 @@ async def results_that_cannot_be_written(dut) -> None:
     bench = await opened(dut)
     batch = batch_of([Command(Op.PREDICT, 1, limit=1)] * 40)
     bench.twin.run(batch)
-    bench.memory.fail(Response.SLVERR, len(bench.memory.data) // 2)
+    bench.memory.fail(Response.SLVERR, bench.results_at, bench.table_at - 1)
     await bench.begin(batch)
-    done, failed, _ = await bench.end()
-    assert (done, failed) == (40, 3), "16, 16 and 8 results"
+    done, _ = await bench.end()
+    assert (done.done, done.failed) == (40, 3), "16, 16 and 8 results"
+    bench.memory.fail(Response.OKAY)
+    await bench.run(mixed(bench.rng, COMMANDS))
+    bench.close()
+
+
+@cocotb.test()
+@cocotb.parametrize(error=cases.named(("SLVERR", "DECERR")))
+async def descriptors_that_cannot_be_read(dut, error: str) -> None:
+    """They are withheld, those around them issued."""
+    bench = await opened(dut)
+    bench.twin.descriptors["op"] = dma.Op.FETCH
+    batch = batch_of([*(Command(Op.TOUCH, 1, page, weight=1) for page in range(16)), Command(Op.PREDICT, 1, limit=16)])
+    expected = bench.twin.run(batch, issue=True)
+    bench.memory.fail(Response[error], bench.table_at + 3 * 64, bench.table_at + 5 * 64 - 1)
+    await bench.begin(batch)
+    done, counters = await bench.end()
+    assert (done, counters) == (Done(1, 0, 14, 0), expected.counters._replace(withheld=2))
+    bench.memory.fail(Response.OKAY)
+    await bench.settle()
+    bench.close()
+
+
+@cocotb.test()
+async def descriptors_that_cannot_be_written(dut) -> None:
+    """Each burst of descriptors that memory refuses is counted; the run ends."""
+    bench = await opened(dut)
+    bench.twin.descriptors["op"] = dma.Op.FETCH
+    touches = [Command(Op.TOUCH, 1, page, weight=1) for page in range(16)]
+    batch = batch_of([*touches, *[Command(Op.PREDICT, 1, limit=10)] * 4])
+    bench.twin.run(batch)
+    bench.memory.fail(Response.SLVERR, bench.fetches_at)
+    await bench.begin(batch)
+    done, _ = await bench.end()
+    assert done == Done(4, 0, 40, 3), "16, 16 and 8 descriptors"
     bench.memory.fail(Response.OKAY)
     await bench.run(mixed(bench.rng, COMMANDS))
     bench.close()

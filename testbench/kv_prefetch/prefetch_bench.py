@@ -1,4 +1,4 @@
-"""kv_prefetch on control memory, beside the golden model: results, counters, rest after a run, and every rule."""
+"""kv_prefetch on control memory, beside the golden model: results, descriptors, counters, rest, and every rule."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, with_timeout
-from speckv import rtl
+from speckv import dma, rtl
 from speckv.design import Design
 from speckv.device import registers
-from speckv.frame import BEAT_BYTES
-from speckv.prefetch.commands import RESULT_DTYPE, Command, Counters, Op, batch_of, beats_of
+from speckv.dma.descriptor import DESCRIPTOR_DTYPE
+from speckv.prefetch.commands import Command, Counters, Op, batch_of, beats_of
+from speckv.prefetch.control import REGISTERS, Done
 from speckv.prefetch.engine import SoftwareTable
 
 from testbench.kv_dma.dma_bench import AXI_RULES, CHANNELS, ONE_BEAT_A_CYCLE, REGISTER_RULES, STALLS
@@ -23,8 +24,9 @@ from testbench.lib.golden import golden
 from testbench.lib.host_memory import HostMemory
 from testbench.lib.kernel_bench import CLOCK_NS, RESET_CYCLES
 
-CONTROL_BYTES = 1 << 17
-RESULTS_AT = CONTROL_BYTES // 2
+PORTS = ("control", "descriptors")
+"""Both to control memory."""
+COMMANDS_BYTES, RESULTS_BYTES, FETCHES_BYTES = 1 << 16, 1 << 16, 1 << 18
 BASE = 0x8_0000_1000  # above 32 bits, so that no half of an address may be forgotten
 TIMEOUT_CYCLES = 200_000
 DRAIN_CYCLES = 50
@@ -39,10 +41,21 @@ class PrefetchBench:
         self.design: Design = golden().design
         self.twin = SoftwareTable(self.design)
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED)
+        self.twin.descriptors[:] = self._descriptors()
         self.clock = Clock(dut.ap_clk, CLOCK_NS, unit="ns")
-        self.memory = HostMemory(CONTROL_BYTES, BASE)
+        table_bytes = self.twin.descriptors.nbytes
+        self.results_at, self.table_at = COMMANDS_BYTES, COMMANDS_BYTES + RESULTS_BYTES
+        self.fetches_at = self.table_at + table_bytes
+        self.memory = HostMemory(self.fetches_at + FETCHES_BYTES, BASE)
         self._map = self._register_map()
         self.registers = AxiLiteManager(dut, dut.ap_clk, CLOCK_NS, self.rng.spawn(1)[0])
+
+    def _descriptors(self) -> np.ndarray:
+        """Noise; seven of eight are fetches."""
+        table = self.rng.integers(0, 256, (len(self.twin.descriptors), 64), np.uint8).view(DESCRIPTOR_DTYPE)[:, 0]
+        table["op"] = np.where(np.arange(len(table)) % 8, dma.Op.FETCH, 0)
+        table["segments"] = 0
+        return table
 
     def _register_map(self) -> registers.RegisterMap:
         """Of the RTL; an exported kernel has the registers of ours, which lie beside it."""
@@ -53,9 +66,10 @@ class PrefetchBench:
     async def start(self, latency: int = 20, rate: int = ONE_BEAT_A_CYCLE) -> None:
         """Clock, memory behind a link of so many cycles and beats in 1024 cycles, a reset, and an empty table."""
         self.dut.clear_violations.value = 1
-        self.dut.control_handle.value = self.memory.handle
-        self.dut.control_latency.value = latency
-        self.dut.control_rate.value = rate
+        for port in PORTS:
+            getattr(self.dut, f"{port}_handle").value = self.memory.handle
+            getattr(self.dut, f"{port}_latency").value = latency
+            getattr(self.dut, f"{port}_rate").value = rate
         self.stall("never")
         self.dut.ap_rst_n.value = 0
         self.clock.start()
@@ -79,25 +93,35 @@ class PrefetchBench:
         self.memory.close()
 
     def stall(self, pattern: str, channel: str | None = None) -> None:
-        """From now on a channel (default: each) rests so, and the others do not."""
+        """From now on a channel (default: each) of both ports rests so, and the others do not."""
         chosen = [index for index, name in enumerate(CHANNELS) if channel in (None, name)]
-        self.dut.control_stalls.value = sum(STALLS[pattern] << 12 * index for index in chosen)
+        for port in PORTS:
+            getattr(self.dut, f"{port}_stalls").value = sum(STALLS[pattern] << 12 * index for index in chosen)
 
-    async def begin(self, batch: np.ndarray) -> None:
+    async def begin(self, batch: np.ndarray, *, issue: bool = True) -> None:
         """Starts a batch, COMMAND_DTYPE [commands], and does not wait for it."""
         beats = beats_of(batch)
         self.memory.data[:] = UNTOUCHED
         self.memory.data[: beats.nbytes] = beats.reshape(-1)
-        for name, value in (("COMMANDS_IN", BASE), ("RESULTS_OUT", BASE + RESULTS_AT), ("COMMANDS", len(batch))):
+        self.memory.data[self.table_at : self.fetches_at] = self.twin.descriptors.view(np.uint8)
+        arguments = {
+            "COMMANDS_IN": BASE,
+            "RESULTS_OUT": BASE + self.results_at,
+            "DESCRIPTORS_IN": BASE + self.table_at,
+            "FETCHES_OUT": BASE + self.fetches_at,
+            "COMMANDS": len(batch),
+            "DESCRIPTORS": len(self.twin.descriptors) if issue else 0,
+        }
+        for name, value in arguments.items():
             register = self._map.registers[f"{name}_DATA"]
             for word in range(-(-register.bits // 32)):
                 await self.registers.write(register.offset + 4 * word, value >> 32 * word & 0xFFFFFFFF)
         await self.registers.write(self._map.registers["AP_CTRL"].offset, 1)
 
-    async def end(self) -> tuple[int, int, Counters]:
-        """Waits for the interrupt; returns `done`, `failed` and the counters.
+    async def end(self) -> tuple[Done, Counters]:
+        """Waits for the interrupt, and returns what the kernel says of the run.
 
-        Raises AssertionError, with the state of the port, if it does not come.
+        Raises AssertionError, with the state of the ports, if it does not come.
         """
         try:
             if not self.dut.irq.value:
@@ -105,42 +129,50 @@ class PrefetchBench:
         except SimTimeoutError:
             self.check_rules()  # a broken rule is the better reason
             raise AssertionError(f"no interrupt within {TIMEOUT_CYCLES} cycles; {self.state()}") from None
-        names = ("done", "failed", *Counters._fields)
-        values = [await self.registers.read(self._map.registers[f"{name.upper()}_DATA"].offset) for name in names]
+        values = [await self.registers.read(self._map.registers[f"{name.upper()}_DATA"].offset) for name in REGISTERS]
         status = self._map.registers["ISR"].offset
         await self.registers.write(status, await self.registers.read(status))
         await self.registers.write(self._map.registers["AP_CTRL"].offset, 1 << 4)  # ap_continue
-        return values[0], values[1], Counters(*values[2:])
+        return Done(*values[: len(Done._fields)]), Counters(*values[len(Done._fields) :])
 
-    async def run(self, batch: np.ndarray) -> None:
+    async def run(self, batch: np.ndarray, *, issue: bool = True) -> None:
         """Runs a batch and compares all that it did with the model; raises AssertionError if they differ."""
-        expected = self.twin.run(batch)
-        count = len(expected.results)
-        await self.begin(batch)
-        done, failed, counters = await self.end()
-        assert (done, failed) == (count, 0), f"done and failed are {done}, {failed}, expected {count}, 0"
-        room = self.memory.data[RESULTS_AT:]
-        made = room[: count * BEAT_BYTES].copy().view(RESULT_DTYPE)
-        wrong = np.flatnonzero(made != expected.results)
-        assert not len(wrong), f"result {wrong[0]} is {made[wrong[0]]}, expected {expected.results[wrong[0]]}"
+        expected = self.twin.run(batch, issue=issue)
+        await self.begin(batch, issue=issue)
+        done, counters = await self.end()
+        wanted = Done(len(expected.results), 0, len(expected.fetches), 0)
+        assert done == wanted, f"the kernel says {done}, expected {wanted}"
+        self._compare("result", self.results_at, self.table_at, expected.results)
+        self._compare("descriptor", self.fetches_at, len(self.memory.data), expected.fetches)
         assert counters == expected.counters, f"counters say {counters}, expected {expected.counters}"
-        assert (room[count * BEAT_BYTES :] == UNTOUCHED).all(), "something was written behind the last result"
         await self.settle()
+
+    def _compare(self, what: str, first: int, last: int, expected: np.ndarray) -> None:
+        """Records in memory from byte `first` on are as expected, and nothing is written behind them, up to `last`."""
+        room = self.memory.data[first:last]
+        made = room[: expected.nbytes].copy().view(expected.dtype)
+        wrong = np.flatnonzero(made != expected)
+        assert not len(wrong), f"{what} {wrong[0]} is {made[wrong[0]]}, expected {expected[wrong[0]]}"
+        assert (room[expected.nbytes :] == UNTOUCHED).all(), f"something was written behind the last {what}"
 
     async def settle(self) -> None:
         """Everything is at rest, and stays so; no rule was broken."""
         await ClockCycles(self.dut.ap_clk, DRAIN_CYCLES)
         self.check_rules()
-        reads, writes = int(self.dut.control_reads_open.value), int(self.dut.control_writes_open.value)
-        assert not reads and not writes, self.state()
+        assert not any(open_ for port in PORTS for open_ in self._open(port)), self.state()
 
     def check_rules(self) -> None:
         """Raises AssertionError if a checker saw a rule broken."""
-        for port, rules in (("control", AXI_RULES), ("registers", REGISTER_RULES)):
+        for port, rules in (*((port, AXI_RULES) for port in PORTS), ("registers", REGISTER_RULES)):
             bits = int(getattr(self.dut, f"{port}_violations").value)
             broken = [rule for index, rule in enumerate(rules) if bits >> index & 1]
             assert not broken, f"{port}: rules broken: {', '.join(broken)} (see the simulation's log)"
 
     def state(self) -> str:
         """For time-out messages."""
-        return f"{self.dut.control_reads_open.value} reads, {self.dut.control_writes_open.value} writes are open"
+        return "; ".join("{}: {} reads, {} writes are open".format(port, *self._open(port)) for port in PORTS)
+
+    def _open(self, port: str) -> tuple[int, int]:
+        """Reads and writes that a port waits for."""
+        reads, writes = getattr(self.dut, f"{port}_reads_open"), getattr(self.dut, f"{port}_writes_open")
+        return int(reads.value), int(writes.value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from speckv.prefetch.commands import COMMAND_DTYPE, Op
+from speckv.dma.descriptor import DESCRIPTOR_DTYPE
+from speckv.prefetch.commands import AS_DESCRIBED, COMMAND_DTYPE, Op
 from speckv.prefetch.parameters import TableParameters
 
 _SHARES = {
@@ -31,7 +32,17 @@ def commands(
     for name, limit in (("page", 1 << 32), ("weight", 1 << 32), ("limit", 1 << 16)):
         wild = rng.random(count) < 0.02
         batch[name][wild] = rng.integers(0, limit, int(wild.sum()))
+    batch["near"] = np.where(rng.random(count) < 0.8, rng.integers(0, 1 << 32, count), AS_DESCRIBED)
     for name in ("key", "page"):
         for index in np.flatnonzero(rng.random(count) < repeats):
             batch[name][index] = batch[name][index - 1]
     return batch
+
+
+def descriptors(rng: np.random.Generator, pages: int) -> NDArray[np.void]:
+    """A table of descriptors that are noise, most of them fetches of pages in one piece."""
+    table = rng.integers(0, 256, (pages, DESCRIPTOR_DTYPE.itemsize), np.uint8).view(DESCRIPTOR_DTYPE)[:, 0]
+    fetch, whole = rng.random((2, pages)) < 0.9
+    table["op"][fetch] = 2
+    table["segments"][whole] = 0
+    return table

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from backend_tools import require
-from prefetch_material import commands
+from prefetch_material import commands, descriptors
 from speckv.design import Design
+from speckv.dma.descriptor import Descriptor
 from speckv.errors import DeviceError
-from speckv.prefetch.commands import Command, Op, PredictStatus, batch_of, pages_of
+from speckv.prefetch.commands import AS_DESCRIBED, Command, Op, PredictStatus, batch_of, pages_of
 from speckv.prefetch.engine import PrefetchEngine, SoftwareTable, clear_all, open_table
 
 TABLES = {"csim": ("csim", {}), "cosim": ("cosim", {}), "cosim-ddr": ("cosim", {"link": "ddr4", "seed": 3})}
@@ -31,12 +32,13 @@ def twin(engine: PrefetchEngine) -> SoftwareTable:
     return SoftwareTable(engine.design)
 
 
-def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray) -> np.ndarray:
+def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray, *, issue: bool = False) -> np.ndarray:
     """Runs a batch on both, and compares."""
-    made, expected = engine.run(batch), twin.run(batch)
+    made, expected = engine.run(batch, issue=issue), twin.run(batch, issue=issue)
     different = np.flatnonzero(made.results != expected.results)
     assert not len(different), f"result {different[0]}: {made.results[different[0]]}, {expected.results[different[0]]}"
     assert made.counters == expected.counters
+    assert np.array_equal(made.fetches, expected.fetches)
     return made.results
 
 
@@ -55,7 +57,32 @@ def test_a_hundred_thousand_commands(engine: PrefetchEngine, twin: SoftwareTable
     rng = np.random.default_rng(100_000)
     parts = [commands(rng, engine.parameters, 100_000 // len(MIXES), keys=keys, pages=pages) for keys, pages in MIXES]
     assert len(both(engine, twin, np.concatenate(parts))) > 15_000
-    assert all(twin.table.counters)
+    assert all(twin.table.counters[:-1])  # nothing is withheld where nothing is issued
+
+
+@pytest.mark.parametrize(("keys", "pages"), MIXES)
+def test_descriptors_of_predicted_pages(engine: PrefetchEngine, twin: SoftwareTable, keys: int, pages: int) -> None:
+    rng = np.random.default_rng([keys, pages, 1])
+    engine.descriptors[:] = twin.descriptors[:] = descriptors(rng, len(twin.descriptors))
+    for count in (1, 5, 300, 900, 1000):
+        batch = commands(rng, engine.parameters, count, keys=keys, pages=pages)
+        both(engine, twin, batch, issue=True)
+    assert not len(both(engine, twin, batch_of([Command(Op.NOP)]), issue=True))
+
+
+def test_issued_pages_lie_one_behind_another(engine: PrefetchEngine) -> None:
+    """Pages of several sizes; one that far memory does not have leaves no gap."""
+    engine.run(clear_all())
+    engine.descriptors[:] = 0
+    for page, raw_bytes in ((1, 64), (2, 4096), (4, 640)):
+        engine.descriptors[page] = Descriptor(2, near=6400, raw_bytes=raw_bytes, cookie=page).record()
+    touches = [Command(Op.TOUCH, 5, page, weight=page) for page in (4, 3, 2, 1)]
+    there, own = Command(Op.PREDICT, 5, limit=4, near=10), Command(Op.PREDICT, 5, limit=2, near=AS_DESCRIBED)
+    run = engine.run(batch_of([*touches, there, own]), issue=True)
+    assert run.fetches["cookie"].tolist() == [4, 2, 1, 4]
+    assert run.fetches["near"].tolist() == [640, 1280, 5376, 6400]
+    assert run.counters.withheld == 2  # page 3, twice
+    assert not len(engine.run(batch_of([there])).fetches)
 
 
 def test_nothing_to_do(engine: PrefetchEngine, twin: SoftwareTable) -> None:
@@ -128,3 +155,14 @@ def test_control_memory_that_fails(design: Design) -> None:
         engine.inject_fault(0)
         result = engine.run(batch_of([Command(Op.PREDICT, 5, limit=4)]))
         assert pages_of(result.results)[0, :2].tolist() == [2, 1]
+
+        engine.descriptors[:] = Descriptor(2, raw_bytes=64).record()
+        predict = batch_of([Command(Op.PREDICT, 5, limit=4)])
+        engine.inject_fault(2, engine.layout.descriptors_at + 2 * 64, engine.layout.descriptors_at + 2 * 64 + 63)
+        run = engine.run(predict, issue=True)  # the descriptor that cannot be read is withheld, the other one is there
+        assert (run.counters.withheld, len(run.fetches)) == (1, 1)
+        engine.inject_fault(3, engine.layout.fetches_at)
+        with pytest.raises(DeviceError, match="control memory failed"):
+            engine.run(predict, issue=True)
+        engine.inject_fault(0)
+        assert len(engine.run(predict, issue=True).fetches) == 2

@@ -155,6 +155,7 @@ def test_each_dma_channel_has_a_port_to_control_memory(tmp_path: Path) -> None:
         "sp=kv_dma_1.m_axi_control_memory:HOST[0]",
         "sp=kv_dma_1.m_axi_control_memory_2:HOST[0]",
         "sp=kv_prefetch_1.m_axi_control_memory:HOST[0]",
+        "sp=kv_prefetch_1.m_axi_descriptor_memory:HOST[0]",
     ]
     assert "# no bank is chosen for the control_1 memory: the linker takes the platform's default" in lines
     with pytest.raises(ToolError, match="no memory 'control_3', the kernels reach control, near, far, control_1, c"):

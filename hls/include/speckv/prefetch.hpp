@@ -1,13 +1,15 @@
 // kv_prefetch: a table of the pages that keys use, and what it predicts; see hls/prefetch.md.
 //
 //   batch ─> vouch ─> decode ─> merge ─> rank ─> select ─> deliver ─> results ─> finish
-//                                         └ table   └ residency
+//                                         └ table   │ └ residency
+//                                                   └─> ask ─> issue ─> deliver ─> descriptors ─> finish
 //
 // An order a cycle. `rank` keeps each row sorted by score: a prediction is its beginning, and the page to lose its end.
 #pragma once
 
 #include "dma.hpp"
 #include "prefetch_command.hpp"
+#include "prefetch_issue.hpp"
 #include "prefetch_row.hpp"
 
 namespace speckv {
@@ -29,6 +31,7 @@ Order<D> order_of(prefetch_op_t op) {
   order.weight = 0;
   order.limit = 0;
   order.cookie = 0;
+  order.near = 0;
   order.same_row = 0;
   order.same_row_copy = 0;
   order.same_key = 0;
@@ -80,6 +83,7 @@ decode:  // II = 1: an order per cycle
                                         : ap_uint<D::score_bits + 1>(weight);
       order.limit = limit > D::ways ? ways_t(0) : ways_t(limit);
       order.cookie = header::get<command::cookie>(fields);
+      order.near = header::get<command::near>(fields);
       if (!refuse && touch) touched += 1;
       if (refuse) bad += 1;
       if (op == kClearAll) wipes = kWipes;
@@ -140,6 +144,7 @@ struct Ranked {
   ap_uint<D::score_bits + 1> weight;
   ways_t limit;
   offset_t cookie;
+  near_beats_t near;
   flag_t last;
   flag_t unreadable;
 };
@@ -183,6 +188,7 @@ rank_orders:  // II = 1: an order per cycle
       r.weight = order.weight;
       r.limit = order.limit;
       r.cookie = order.cookie;
+      r.near = order.near;
       r.last = 0;
       r.unreadable = 0;
       ranked.write(r);
@@ -217,6 +223,7 @@ rank_orders:  // II = 1: an order per cycle
   end.weight = 0;
   end.limit = 0;
   end.cookie = 0;
+  end.near = 0;
   end.last = 1;
   end.unreadable = unreadable;
   ranked.write(end);
@@ -225,20 +232,13 @@ rank_orders:  // II = 1: an order per cycle
   corrupted = corrupted_rows;
 }
 
-// A result, or the end of them.
-struct Result {
-  beat_t data;
-  flag_t last;
-  flag_t unreadable;
-};
-
 template <class D>
 using residency_t = ap_uint<bits_for(D::resident_pages - 1)>;
 
-// The residency bitmap: leaves resident pages out of predictions.
+// The residency bitmap: leaves resident pages out of predictions. `wanted` has those that get descriptors, if there are any.
 template <class D>
-void select_pages(hls::stream<Ranked<D>>& ranked, hls::stream<Result>& results, bytes_t& predicts, bytes_t& hits,
-                  bytes_t& predicted, bytes_t& filtered) {
+void select_pages(bytes_t descriptors, hls::stream<Ranked<D>>& ranked, hls::stream<Result>& results,
+                  hls::stream<Wanted<D>>& wanted, bytes_t& predicts, bytes_t& hits, bytes_t& predicted, bytes_t& filtered) {
   static flag_t resident[D::resident_pages];
   bytes_t asked = 0, found = 0, given = 0, left_out = 0;
   bool more = true, unreadable = false;
@@ -284,6 +284,7 @@ select:  // II = 1: an order per cycle
       result.last = 0;
       result.unreadable = 0;
       results.write(result);
+      if (descriptors != 0 && selection.count != 0) wanted.write(wanted_of<D>(selection.pages, selection.count, r.near));
       asked += 1;
       if (hit) found += 1;
       given += selection.count;
@@ -295,54 +296,11 @@ select:  // II = 1: an order per cycle
   end.last = 1;
   end.unreadable = unreadable;
   results.write(end);
+  wanted.write(wanted_of<D>(0, 0, 0));
   predicts = asked;
   hits = found;
   predicted = given;
   filtered = left_out;
-}
-
-// Results are written in bursts of up to so many beats, asked for once they are there.
-constexpr unsigned kResultBurst = 16;
-
-inline void deliver(hls::stream<Result>& results, command_stream& commands, beat_stream& data, hls::stream<ap_uint<2>>& bursts,
-                    bytes_t& done) {
-  bytes_t all = 0;
-  ap_uint<5> waiting = 0;
-  offset_t at = 0;
-  bool more = true, unreadable = false;
-deliver_results:  // II = 1: a result per cycle
-  while (more) {
-#pragma HLS pipeline II=1
-    const Result result = results.read();
-    more = !result.last;
-    unreadable = result.unreadable;
-    if (more) {
-      data.write(result.data);
-      waiting += 1;
-      all += 1;
-    }
-    if (!more || waiting == kResultBurst) {
-      commands.write(burst_of(at, bytes_t(waiting) * kBeatBytes, !more));
-      bursts.write(!more ? unreadable ? 2 : 0 : 1);
-      at += kResultBurst * kBeatBytes;
-      waiting = 0;
-    }
-  }
-  done = all;
-}
-
-// Ends the run when the last result has arrived.
-inline void finish_results(hls::stream<ap_uint<2>>& bursts, status_stream& written, bytes_t& failed) {
-  bytes_t bad = 0;
-  ap_uint<2> kind;
-finish_bursts:
-  do {
-#pragma HLS pipeline II=1
-    kind = bursts.read();
-    if (written.read() != 0) bad += 1;
-    if (kind == 2) bad += 1;
-  } while (kind == 1);
-  failed = bad;
 }
 
 }  // namespace speckv

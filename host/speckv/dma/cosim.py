@@ -6,9 +6,7 @@ latency and bandwidth. Registers are found by the names of hlsc's map.
 
 from __future__ import annotations
 
-import ctypes
 import enum
-import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
@@ -18,11 +16,8 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.connectivity import SYSTEM, suffix, with_channels
-from speckv.device import registers, simulation, standstill
-from speckv.device.native import NUMBER
-from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
-from speckv.dma import system
+from speckv.connectivity import PREFETCH, suffix, with_channels
+from speckv.device.simulation import STUCK_CYCLES
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
 from speckv.dma.engine import (
     MAX_BATCH,
@@ -34,11 +29,15 @@ from speckv.dma.engine import (
 )
 from speckv.dma.links import Link
 from speckv.dma.links import link as profile
-from speckv.errors import DeviceError, DeviceTimeout, DmaError
+from speckv.dma.system import SimulatedSystem
+from speckv.dma.system_build import TOP
+from speckv.errors import DmaError
+from speckv.prefetch.control import ControlLayout
 from speckv.resources import writable_folder
 
 if TYPE_CHECKING:
     from speckv.design import Design
+    from speckv.prefetch.cosim import SystemTable
 
 CONTROLLED = "kv_dma"
 CONTROL, NEAR, FAR = "control", "near", "far"
@@ -46,7 +45,9 @@ CONTROL, NEAR, FAR = "control", "near", "far"
 _BASES = {NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
 _CONTROL_BASE, _CONTROL_STEP = 0x0000_0008_0000_1000, 0x0000_0000_4000_0000  # of channel 0, to the next one
 _COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
+_TABLE_AT = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
 _Result = TypeVar("_Result")
+
 
 class MemoryFault(enum.IntEnum):
     """How a memory fails: accesses answer with an error, or none is answered any more."""
@@ -68,6 +69,7 @@ class CosimEngine(DmaEngine):
     """Verilated kernels and memories as an engine.
 
     * `link`, `near_link`: of far memory, and of near and control memory: a name in `LINKS` or a `Link`.
+    * `prefetch`: the system has the design's prefetch table, too: see `open_table`.
     * `rtl`: folder with RTL that hlsc made of this design; default: the committed one.
     * `seed`: of the registers' values before reset.
     * `stuck_cycles`: a run in which no memory moves a beat for so long raises DeviceTimeout.
@@ -91,6 +93,7 @@ class CosimEngine(DmaEngine):
         *,
         link: str | Link = "cxl2x8",
         near_link: str | Link = "ddr4",
+        prefetch: bool = False,
         rtl: Path | None = None,
         seed: int = 1,
         stuck_cycles: int = STUCK_CYCLES,
@@ -99,49 +102,32 @@ class CosimEngine(DmaEngine):
     ) -> None:
         super().__init__(design, near_bytes, far_bytes)
         self.link, self.near_link = profile(link), profile(near_link)
-        self._stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, DmaError)
+        if prefetch and design.prefetch is None:
+            raise DmaError(f"design {design.name} has no block prefetch: add its sizes, see hls/prefetch.md")
+        stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, DmaError)
         seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, DmaError)
         checks.callback("progress", progress, DmaError)
         wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, DmaError))
-        folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DmaError)
-        known = registers.read_map(folder, CONTROLLED)
-        if known is None:
-            raise DeviceError(f"{folder} holds no register map of {CONTROLLED}: make the RTL anew")
-        connectivity = with_channels(design.dma_channels)
-        path = system.build(
+        memory_side = with_channels(design.dma_channels)
+        self._system = SimulatedSystem(
             design,
-            folder,
-            connectivity,
-            CONTROLLED,
-            trace=wave is not None,
+            committed.current(design) if rtl is None else checks.path("rtl", rtl, DmaError),
+            memory_side + PREFETCH if prefetch else memory_side,
+            seed=seed,
+            stuck_cycles=stuck_cycles,
+            wave=None if wave is None else wave / f"{TOP}.vcd",
             on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
         )
-        self._networks = {kernel: standstill.read_network(folder, kernel) for kernel in connectivity.kernels}
-        self._system = system.SimulatedSystem(
-            path,
-            CONTROLLED,
-            known,
-            seed=seed,
-            clock_mhz=design.clock_mhz,
-            wave=None if wave is None else wave / f"{system.TOP}.vcd",
-        )
-        self._model, self._registers = self._system.model, self._system.registers
-        self._library, self._handle = self._system.library, self._system.handle
+        self._lock = self._system.lock
+        table_bytes = ControlLayout.of(design).size_bytes if prefetch else 0
         self._controls = [
-            np.zeros(_COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES, np.uint8) for _ in range(design.dma_channels)
+            np.zeros(_TABLE_AT + (0 if channel else table_bytes), np.uint8) for channel in range(design.dma_channels)
         ]
-        arrays = [
-            (f"{CONTROL}{suffix(channel)}", control, _control_base(channel))
-            for channel, control in enumerate(self._controls)
-        ]
-        arrays += [(NEAR, self.near, _BASES[NEAR]), (FAR, self.far, _BASES[FAR])]
-        self._memories = {
-            name: self._library.axi_memory_new(array.ctypes.data, array.nbytes, base) for name, array, base in arrays
-        }
+        for channel, control in enumerate(self._controls):
+            self._system.attach(f"{CONTROL}{suffix(channel)}", control, _control_base(channel), self.near_link)
+        self._system.attach(NEAR, self.near, _BASES[NEAR], self.near_link)
+        self._system.attach(FAR, self.far, _BASES[FAR], self.link)
         self._spans: dict[tuple[str, str], Span] | None = None  # of a run that is watched
-        self._free = weakref.finalize(self, _delete, self._library, list(self._memories.values()))
-        for name in self._memories:
-            self._connect(name)
 
     def inject_fault(self, memory: str, fault: MemoryFault, first: int = 0, last: int | None = None) -> None:
         """Makes accesses to bytes first … last (default: all) of 'near', 'far' or 'control' fail; NONE ends it.
@@ -151,22 +137,21 @@ class CosimEngine(DmaEngine):
         fault = MemoryFault(fault)
         with self._lock:
             self._check_memory(memory)
-            answer = 0 if fault == MemoryFault.SILENT else fault
-            end = checks.MAX_COUNT if last is None else last
-            self._library.axi_memory_fault(self._memories[memory], first, end, answer)
-            self._connect(memory, silent=fault == MemoryFault.SILENT)
+            silent = fault == MemoryFault.SILENT
+            self._system.fault(memory, first, checks.MAX_COUNT if last is None else last, 0 if silent else fault)
+            self._system.connect(memory, self.link if memory == FAR else self.near_link, silent=silent)
 
     def hold_streams(self, *sources: str) -> None:
         """Nothing moves on these streams any more, each named by its source, such as "kv_dma.request_out"; on all
         others it does. Raises DmaError for another stream.
         """
-        streams = [stream.source for stream in SYSTEM.streams]
+        streams = [stream.source for stream in self._system.connectivity.streams]
         for source in sources:
             if source not in streams:
                 raise DmaError(f"stream is {checks.shown(source)}, expected one of {', '.join(streams)}")
         with self._lock:
             self._check_open()
-            self._library.system_hold(self._handle, sum(1 << streams.index(source) for source in set(sources)))
+            self._system.hold(*sources)
 
     def run_watched(self, descriptors: Sequence[Descriptor]) -> tuple[BatchResult, dict[tuple[str, str], Span]]:
         """`run_all`, with the span of each memory that moved anything, by its name and "read" or "written". Slow."""
@@ -187,34 +172,37 @@ class CosimEngine(DmaEngine):
                 self._spans = None
 
     def beats(self, memory: str) -> tuple[int, int]:
-        """Beats of 64 bytes that a memory's port read and wrote since the engine was opened or last reset.
+        """Beats of 64 bytes that a memory read and wrote since the engine was opened or last reset.
 
         Raises DmaError for another memory, or a closed engine.
         """
-        read, written = NUMBER(), NUMBER()
         with self._lock:
             self._check_memory(memory)
-            self._library.system_beats(self._handle, memory.encode(), ctypes.byref(read), ctypes.byref(written))
-        return read.value, written.value
+            return self._system.beats(memory)
 
     def _check_memory(self, memory: str) -> None:
         self._check_open()
-        if memory not in self._memories:
-            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
+        known = self._system.connectivity.memories
+        if memory not in known:
+            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(known)}")
 
     # ----------------------------------------------------------------------------------------------- a batch
 
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
-        for control, batch, count in zip(self._controls, batches, counts, strict=False):
-            control[: batch.nbytes] = batch.reshape(-1)
+        placed = [
+            _place(control, _control_base(channel), batch)
+            for channel, (control, batch) in enumerate(zip(self._controls, batches, strict=False))
+        ]
+        for control, count in zip(self._controls, counts, strict=False):
             control[_COMPLETIONS_AT : _COMPLETIONS_AT + count * BEAT_BYTES] = 0
-        with self._system.started(self._arguments([len(batch) for batch in batches])):
+        arguments = self._arguments(placed, [len(batch) for batch in batches])
+        with self._system.started(CONTROLLED, arguments) as registers:
             cycles = self._wait(timeout_cycles)
-            traffic = Traffic(*(self._registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
+            traffic = Traffic(*(registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
             told = [
-                [self._registers.read(f"{name}{suffix(channel)}_DATA") for name in ("DONE", "FAILED")]
+                [registers.read(f"{name}{suffix(channel)}_DATA") for name in ("DONE", "FAILED")]
                 for channel in range(len(batches))
             ]
         channels = zip(self._controls, counts, told, strict=False)
@@ -224,8 +212,8 @@ class CosimEngine(DmaEngine):
             cycles,
         )
 
-    def _arguments(self, beats: Sequence[int]) -> dict[str, int]:
-        """Of a run; `beats` of the batches, of the first channels."""
+    def _arguments(self, placed: Sequence[int], beats: Sequence[int]) -> dict[str, int]:
+        """Of a run; addresses and beats of the batches, of the first channels."""
         values = {
             "NEAR_IN": _BASES[NEAR],
             "NEAR_OUT": _BASES[NEAR],
@@ -236,79 +224,48 @@ class CosimEngine(DmaEngine):
         }
         for channel in range(self.design.dma_channels):
             base = _control_base(channel)
-            values[f"BATCH_IN{suffix(channel)}"] = base
+            values[f"BATCH_IN{suffix(channel)}"] = placed[channel] if channel < len(placed) else base
             values[f"COMPLETIONS_OUT{suffix(channel)}"] = base + _COMPLETIONS_AT
             values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
         return values
 
     def _wait(self, timeout_cycles: int | None) -> int:
-        """Runs to the interrupt and returns the cycles. Raises DeviceTimeout or DeviceError."""
-        before = {name: self.beats(name) for name in self._memories}
-        self._library.system_start(self._handle, self._stuck_cycles, timeout_cycles or 0)
-        state = RunState.RUNNING
-        slice_cycles = SLICE_CYCLES if self._spans is None else 1
-        moved = before
-        while state == RunState.RUNNING:
-            state = self._library.system_step(self._handle, slice_cycles)
-            if self._spans is not None:
-                moved = self._watch(self._spans, moved)
-        if state != RunState.DONE:
-            raise self._failure(RunState(state), before, timeout_cycles)
-        return int(self._library.system_cycles(self._handle))
+        """Runs to the interrupt, watched if that is asked for, and returns the cycles."""
+        spans = self._spans
+        if spans is None:
+            return self._system.wait(CONTROLLED, timeout_cycles)
+        moved = {name: self.beats(name) for name in self._system.connectivity.memories}
 
-    def _watch(
-        self, spans: dict[tuple[str, str], Span], before: dict[str, tuple[int, int]]
-    ) -> dict[str, tuple[int, int]]:
-        """Notes which memories moved a beat in this cycle. Returns the beats by now."""
-        cycle = int(self._library.system_cycles(self._handle))
-        now = {name: self.beats(name) for name in before}
-        for name in now:
-            for direction, beats, earlier in zip(("read", "written"), now[name], before[name], strict=True):
-                if beats != earlier:
-                    first = spans[name, direction].first if (name, direction) in spans else cycle
-                    spans[name, direction] = Span(first, cycle)
-        return now
+        def watch(cycle: int) -> None:
+            """Notes which memories moved a beat in this cycle."""
+            for name, earlier in moved.items():
+                now = self.beats(name)
+                for direction, beats, before in zip(("read", "written"), now, earlier, strict=True):
+                    if beats != before:
+                        first = spans[name, direction].first if (name, direction) in spans else cycle
+                        spans[name, direction] = Span(first, cycle)
+                moved[name] = now
 
-    def _failure(self, state: RunState, before: dict[str, tuple[int, int]], timeout_cycles: int | None) -> DeviceError:
-        moved = []
-        for name, (read, written) in before.items():
-            now = self.beats(name)
-            moved.append(f"{name} {now[0] - read} and {now[1] - written}")
-        when = (
-            f"after {self._library.system_cycles(self._handle)} cycles, with beats of memories read and written: "
-            f"{', '.join(moved)}"
-        )
-        if state == RunState.FAULT:
-            return DeviceError(f"{system.TOP} failed in simulation {when}: {self._model.message()}; it was reset")
-        if state == RunState.EXPIRED:
-            return DeviceTimeout(
-                f"{CONTROLLED} did not finish within timeout_cycles={timeout_cycles} {when}. "
-                "The system was reset; raise timeout_cycles if the batch is just long"
-            )
-        held = {kernel: self._model.levels(system.instance(kernel)) for kernel in self._networks}
-        told = []
-        for kernel, levels in held.items():
-            if levels or kernel == CONTROLLED:
-                why = simulation.reason(self._model, system.instance(kernel), self._networks[kernel])
-                told.append(f"{kernel}: {f'{why}; ' if why else ''}{simulation.shown(levels)}")
-        return DeviceTimeout(
-            f"{CONTROLLED} made no progress for {self._stuck_cycles} cycles {when}. {'. '.join(told)}. "
-            "The system was reset; open the engine with waveform= to see more"
-        )
+        return self._system.wait(CONTROLLED, timeout_cycles, on_cycle=watch)
 
-    # ------------------------------------------------------------------------------------- registers and memories
+    # ------------------------------------------------------------------------------------------------ the table
 
-    def _connect(self, name: str, *, silent: bool = False) -> None:
-        """Puts a memory behind its link; one that is silent has no bandwidth."""
-        link = self.link if name == FAR else self.near_link
-        clock = self.design.clock_mhz
-        rate = 0 if silent else link.rate(clock)
-        settings = (link.latency_cycles(clock), rate, int(link.shared))
-        self._library.system_memory(self._handle, name.encode(), self._memories[name], *settings)
+    def open_table(self) -> SystemTable:
+        """The prefetch table of the same system: descriptors that it issues are run where they are.
+
+        Raises DmaError if the engine was opened without it.
+        """
+        from speckv.prefetch.cosim import KERNEL, SystemTable
+
+        with self._lock:
+            self._check_open()
+            if KERNEL not in self._system.connectivity.kernels:
+                raise DmaError("this engine was opened without the prefetch table: open it with prefetch=True")
+            control = self._controls[0]
+            return SystemTable(self.design, self._system, control[_TABLE_AT:], _control_base(0) + _TABLE_AT)
 
     def _release(self) -> None:
-        self._model.close()
-        self._free()
+        self._system.close()
 
 
 def _control_base(channel: int) -> int:
@@ -316,6 +273,10 @@ def _control_base(channel: int) -> int:
     return _CONTROL_BASE + channel * _CONTROL_STEP
 
 
-def _delete(library: ctypes.CDLL, memories: list[int]) -> None:
-    for memory in memories:
-        library.axi_memory_delete(memory)
+def _place(control: NDArray[np.uint8], base: int, batch: NDArray[np.uint8]) -> int:
+    """Where a batch is in control memory, which begins at `base`: one that is not there yet comes to its beginning."""
+    offset = batch.ctypes.data - control.ctypes.data
+    if 0 <= offset < control.nbytes:
+        return base + offset
+    control[: batch.nbytes] = batch.reshape(-1)
+    return base

@@ -133,13 +133,18 @@ class Descriptor(NamedTuple):
     cookie: int = 0
     segments: tuple[Segment, ...] = ()
 
-    def pack(self) -> bytes:
-        """The descriptor and its segment list, whole beats. Raises DmaError for a value that does not fit its field."""
-        record = np.zeros(1, DESCRIPTOR_DTYPE)
+    def record(self) -> np.void:
+        """The descriptor without its segments, a DESCRIPTOR_DTYPE. Raises DmaError for a value that does not fit."""
+        record: np.void = np.zeros(1, DESCRIPTOR_DTYPE)[0]
         for name in DESCRIPTOR_DTYPE.names or ():
             value = len(self.segments) if name == "segments" else getattr(self, name)
             limit = (1 << (8 * DESCRIPTOR_DTYPE[name].itemsize)) - 1
             record[name] = checks.integer(f"descriptor field {name}", value, 0, limit, DmaError)
+        return record
+
+    def pack(self) -> bytes:
+        """The descriptor and its segment list, whole beats. Raises DmaError for a value that does not fit its field."""
+        record = self.record()
         pieces = np.zeros(-(-len(self.segments) // _SEGMENTS_PER_BEAT) * _SEGMENTS_PER_BEAT, SEGMENT_DTYPE)
         for index, (offset, length) in enumerate(self.segments):
             pieces[index]["offset"] = checks.integer(f"offset of segment {index}", offset, 0, (1 << 64) - 1, DmaError)

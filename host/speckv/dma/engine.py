@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.dma import model
-from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic, completions, describe, pack_batch
+from speckv.dma.descriptor import (
+    BEAT_BYTES,
+    DESCRIPTOR_DTYPE,
+    Descriptor,
+    Traffic,
+    completions,
+    describe,
+    pack_batch,
+)
 from speckv.errors import DmaError
 
 if TYPE_CHECKING:
     from speckv.design import Design
+    from speckv.prefetch.engine import PrefetchEngine
 
 MAX_BATCH = 4096
 MAX_BATCH_BEATS = 1 << 18
@@ -120,6 +129,35 @@ class DmaEngine(ABC):
             result = self._run(batch, len(descriptors), limit)
             self._count(result)
             return result
+
+    def run_records(self, records: NDArray[np.void], *, timeout_cycles: int | None = None) -> BatchResult:
+        """`run` of descriptors that are records already: DESCRIPTOR_DTYPE [descriptors], none with segments, such as
+        `TableRun.fetches`. Those in the engine's own control memory are run where they are.
+
+        Raises DmaError for another array, and what `run` raises.
+        """
+        limit = _limit(timeout_cycles)
+        if not isinstance(records, np.ndarray) or records.dtype != DESCRIPTOR_DTYPE or records.ndim != 1:
+            raise DmaError(f"records is {checks.shown(records)}, expected DESCRIPTOR_DTYPE [descriptors]")
+        if len(records) > MAX_BATCH:
+            raise DmaError(f"the batch has {len(records)} descriptors, expected at most {MAX_BATCH}; split it")
+        if records["segments"].any():
+            raise DmaError("a record has segments, whose list is missing; run Descriptors")
+        batch = np.ascontiguousarray(records).view(np.uint8).reshape(-1, BEAT_BYTES)
+        with self._lock:
+            self._check_open()
+            result = self._run(batch, len(records), limit)
+            self._count(result)
+            return result
+
+    def open_table(self) -> PrefetchEngine:
+        """The design's prefetch table on the same backend, to issue descriptors to this engine.
+
+        Raises PrefetchError if the design has none, and what `speckv.prefetch.engine.open_table` raises.
+        """
+        from speckv.prefetch.engine import open_table
+
+        return open_table(self.design, self.backend)
 
     def run_channels(
         self, batches: Sequence[Sequence[Descriptor]], *, timeout_cycles: int | None = None

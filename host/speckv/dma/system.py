@@ -1,44 +1,33 @@
-"""The simulated system around a kernel with registers: its top module from the connectivity, its
-shared object, and its driver."""
+"""The simulated system: kernels of a design and the memories that they reach, driven through the kernels' registers."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speckv.connectivity import KERNELS, Connectivity, Stream
-from speckv.device import interface, registers, simulation, verilate
-from speckv.device.build import NATIVE_DIR
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv.connectivity import Connectivity
+from speckv.device import registers, simulation, standstill
 from speckv.device.native import NUMBER, POINTER, TEXT
-from speckv.device.sources import read_text
-from speckv.errors import DeviceError, ToolError
-from speckv.render import environment
-from speckv.resources import build_root
+from speckv.device.simulation import SLICE_CYCLES, RunState
+from speckv.dma.links import Link
+from speckv.dma.system_build import TOP, build, instance, register_map, wire
+from speckv.errors import DeviceError, DeviceTimeout
 
 if TYPE_CHECKING:
     from speckv.design import Design
 
-TOP = "kv_system"
-_TEMPLATE = f"{TOP}.sv.j2"
-_MEMORY_RTL = "axi_memory.sv"
-_MEMORY_SIGNALS = (
-    "ARVALID", "ARREADY", "ARADDR", "ARLEN", "RVALID", "RREADY", "RDATA", "RRESP", "RLAST",
-    "AWVALID", "AWREADY", "AWADDR", "AWLEN", "WVALID", "WREADY", "WDATA", "WSTRB", "WLAST",
-    "BVALID", "BREADY", "BRESP",
-)  # fmt: skip
-_REGISTER_SIGNALS = (
-    "AWVALID", "AWREADY", "AWADDR", "WVALID", "WREADY", "WDATA", "WSTRB", "BVALID", "BREADY", "BRESP",
-    "ARVALID", "ARREADY", "ARADDR", "RVALID", "RREADY", "RDATA", "RRESP",
-)  # fmt: skip
-
-
 _WORD = ctypes.c_uint32
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "system_reset": (ctypes.c_int, [POINTER]),
+    "system_select": (None, [POINTER, _WORD]),
     "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
     "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
     "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
@@ -54,141 +43,182 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 class SimulatedSystem:
-    """A system in simulation, run through the registers of the kernel that has them.
+    """The kernels of `connectivity` in one verilated model, with a memory for each name that they reach.
 
-    `model` gives its clock and its FIFOs, `library` the functions of `system_harness.cpp`, which take `handle`.
+    `rtl` is the folder with the kernels' RTL, `seed` that of the registers' values before reset, `wave` a file for
+    waveforms. A run in which no memory moves a beat for `stuck_cycles` stands still. `on_build` is called when the
+    model has to be compiled, which takes long.
+
+    One thread at a time uses a system: `lock` is there for those who share it. Raises DeviceError and ToolError for
+    RTL that is not complete, ToolError for a missing tool.
     """
 
     def __init__(
-        self, path: Path, kernel: str, known: registers.RegisterMap, *, seed: int, clock_mhz: float, wave: Path | None
+        self,
+        design: Design,
+        rtl: Path,
+        connectivity: Connectivity,
+        *,
+        seed: int,
+        stuck_cycles: int,
+        wave: Path | None = None,
+        on_build: Callable[[], None] | None = None,
     ) -> None:
-        self._kernel = kernel
-        self.model = simulation.Model(TOP, path, _FUNCTIONS, "system_new", seed=seed, clock_mhz=clock_mhz, wave=wave)
-        self.library, self.handle = self.model.library, self.model.handle
-        self.registers = registers.Registers(known, self._read_word, self._write_word)
+        maps = {kernel: register_map(rtl, kernel) for kernel in connectivity.controlled}
+        path = build(design, rtl, connectivity, trace=wave is not None, on_build=on_build)
+        self.connectivity = connectivity
+        self.lock = threading.RLock()
+        self.registers = {
+            kernel: registers.Registers(known, self._reader(kernel), self._writer(kernel))
+            for kernel, known in maps.items()
+        }
+        self._clock_mhz = design.clock_mhz
+        self._stuck_cycles = stuck_cycles
+        self._networks = {kernel: standstill.read_network(rtl, kernel) for kernel in connectivity.kernels}
+        self._model = simulation.Model(
+            TOP, path, _FUNCTIONS, "system_new", seed=seed, clock_mhz=design.clock_mhz, wave=wave
+        )
+        self._library, self._handle = self._model.library, self._model.handle
+        self._memories: dict[str, int] = {}
+        self._free = weakref.finalize(self, _delete, self._library, self._memories)
+
+    # ---------------------------------------------------------------------------------------------- memories
+
+    def attach(self, memory: str, data: NDArray[np.uint8], address: int, link: Link) -> None:
+        """Makes `data` the bytes of a memory, from an AXI address on, behind a link. It must outlive the system."""
+        self._memories[memory] = self._library.axi_memory_new(data.ctypes.data, data.nbytes, address)
+        self.connect(memory, link)
+
+    def connect(self, memory: str, link: Link, *, silent: bool = False) -> None:
+        """Puts a memory behind a link; one that is `silent` answers nothing more."""
+        rate = 0 if silent else link.rate(self._clock_mhz)
+        settings = (self._memories[memory], link.latency_cycles(self._clock_mhz), rate, int(link.shared))
+        for port in self._ports(memory):
+            self._library.system_memory(self._handle, port, *settings)
+
+    def fault(self, memory: str, first: int, last: int, response: int) -> None:
+        """Accesses to bytes first … last of a memory are answered with a response; 0 ends that."""
+        self._library.axi_memory_fault(self._memories[memory], first, last, response)
+
+    def hold(self, *sources: str) -> None:
+        """Nothing moves any more on the streams with these sources, such as "kv_dma.request_out"; on others it does."""
+        known = [stream.source for stream in self.connectivity.streams]
+        self._library.system_hold(self._handle, sum(1 << known.index(source) for source in set(sources)))
+
+    def beats(self, memory: str) -> tuple[int, int]:
+        """Beats of 64 bytes that a memory read and wrote since the last reset."""
+        read, written = NUMBER(), NUMBER()
+        total = np.zeros(2, np.uint64)
+        for port in self._ports(memory):
+            self._library.system_beats(self._handle, port, ctypes.byref(read), ctypes.byref(written))
+            total += np.array([read.value, written.value], np.uint64)
+        return int(total[0]), int(total[1])
+
+    def _ports(self, memory: str) -> list[bytes]:
+        return [wire(port.port).encode() for port in self.connectivity.memory_ports if port.memory == memory]
+
+    # --------------------------------------------------------------------------------------------------- runs
 
     @contextlib.contextmanager
-    def started(self, arguments: Mapping[str, int]) -> Iterator[None]:
-        """A run of the kernel with these arguments, acknowledged at the end of the block, or reset if that raises."""
+    def started(self, kernel: str, arguments: Mapping[str, int]) -> Iterator[registers.Registers]:
+        """A run of a kernel with these arguments, acknowledged at the end of the block, or reset if that raises."""
+        registers = self.registers[kernel]
         try:
             for name, value in arguments.items():
-                self.registers.write(f"{name}_DATA", value)
-            self.registers.write("IER.ap_done", 1)
-            self.registers.write("GIE.enable", 1)
-            self.registers.write("AP_CTRL.ap_start", 1)
-            yield
-            self.registers.write("ISR.ap_done", 1)
-            self.registers.write("AP_CTRL.ap_continue", 1)
+                registers.write(f"{name}_DATA", value)
+            registers.write("IER.ap_done", 1)
+            registers.write("GIE.enable", 1)
+            registers.write("AP_CTRL.ap_start", 1)
+            yield registers
+            registers.write("ISR.ap_done", 1)
+            registers.write("AP_CTRL.ap_continue", 1)
         except BaseException:
-            self.library.system_reset(self.handle)
+            self._library.system_reset(self._handle)
             raise
 
-    def _read_word(self, address: int) -> int:
-        word = _WORD()
-        if not self.library.system_read(self.handle, address, ctypes.byref(word)):
-            raise self._no_answer("read", address)
-        return word.value
+    def wait(
+        self, kernel: str, timeout_cycles: int | None = None, *, on_cycle: Callable[[int], None] | None = None
+    ) -> int:
+        """Runs until a kernel's interrupt, and returns the cycles. `on_cycle` is told of each, which is slow.
 
-    def _write_word(self, address: int, word: int) -> None:
-        if not self.library.system_write(self.handle, address, word):
-            raise self._no_answer("write", address)
+        Raises DeviceTimeout if it stands still or takes more than `timeout_cycles`, DeviceError if the model fails.
+        """
+        before = {memory: self.beats(memory) for memory in self._memories}
+        self._select(kernel)
+        self._library.system_start(self._handle, self._stuck_cycles, timeout_cycles or 0)
+        state = RunState.RUNNING
+        while state == RunState.RUNNING:
+            state = self._library.system_step(self._handle, 1 if on_cycle else SLICE_CYCLES)
+            if on_cycle:
+                on_cycle(self._cycles)
+        if state != RunState.DONE:
+            raise self._failure(kernel, RunState(state), before, timeout_cycles)
+        return self._cycles
 
-    def _no_answer(self, access: str, address: int) -> DeviceError:
-        why = self.model.message()
-        return DeviceError(f"{self._kernel} does not answer the {access} of register 0x{address:02x}; {why}")
+    @property
+    def _cycles(self) -> int:
+        return int(self._library.system_cycles(self._handle))
+
+    def _failure(
+        self, kernel: str, state: RunState, before: dict[str, tuple[int, int]], timeout_cycles: int | None
+    ) -> DeviceError:
+        moved = []
+        for memory, (read, written) in before.items():
+            now = self.beats(memory)
+            moved.append(f"{memory} {now[0] - read} and {now[1] - written}")
+        when = f"after {self._cycles} cycles, with beats of memories read and written: {', '.join(moved)}"
+        if state == RunState.FAULT:
+            return DeviceError(f"{TOP} failed in simulation {when}: {self._model.message()}; it was reset")
+        if state == RunState.EXPIRED:
+            return DeviceTimeout(
+                f"{kernel} did not finish within timeout_cycles={timeout_cycles} {when}. "
+                "The system was reset; raise timeout_cycles if the batch is just long"
+            )
+        held = {each: self._model.levels(instance(each)) for each in self._networks}
+        told = []
+        for each, levels in held.items():
+            if levels or each == kernel:
+                why = simulation.reason(self._model, instance(each), self._networks[each])
+                told.append(f"{each}: {f'{why}; ' if why else ''}{simulation.shown(levels)}")
+        return DeviceTimeout(
+            f"{kernel} made no progress for {self._stuck_cycles} cycles {when}. {'. '.join(told)}. "
+            "The system was reset; open it with waveform= to see more"
+        )
+
+    def close(self) -> None:
+        """Gives back the model. Closing twice is fine."""
+        self._model.close()
+        self._free()
+
+    # ---------------------------------------------------------------------------------------------- registers
+
+    def _select(self, kernel: str) -> None:
+        self._library.system_select(self._handle, self.connectivity.controlled.index(kernel))
+
+    def _reader(self, kernel: str) -> Callable[[int], int]:
+        def read(address: int) -> int:
+            word = _WORD()
+            self._select(kernel)
+            if not self._library.system_read(self._handle, address, ctypes.byref(word)):
+                raise self._no_answer(kernel, "read", address)
+            return word.value
+
+        return read
+
+    def _writer(self, kernel: str) -> Callable[[int, int], None]:
+        def write(address: int, word: int) -> None:
+            self._select(kernel)
+            if not self._library.system_write(self._handle, address, word):
+                raise self._no_answer(kernel, "write", address)
+
+        return write
+
+    def _no_answer(self, kernel: str, access: str, address: int) -> DeviceError:
+        why = self._model.message()
+        return DeviceError(f"{kernel} does not answer the {access} of register 0x{address:02x}; {why}")
 
 
-@dataclass(frozen=True)
-class SystemHarness:
-    """Drives a system by its registers; `memories` are those that its kernels reach."""
-
-    memories: Sequence[str]
-    files: Sequence[str] = ("system_harness.cpp", "axi_memory.cpp", "axi_memory.h")
-
-    def macros(self, ports: Sequence[interface.Port]) -> list[str]:
-        """The list of memories."""
-        return [f"SPECKV_MEMORIES(PORT)={' '.join(f'PORT({name})' for name in self.memories)}"]
-
-
-def instance(kernel: str) -> str:
-    """The hierarchical name of a kernel in the simulated system."""
-    return f"TOP.{TOP}.{kernel}_1"
-
-
-def top_module(connectivity: Connectivity, controlled: str, address_bits: int) -> str:
-    """The system's top module in SystemVerilog; `address_bits` of the registers of kernel `controlled`."""
-    wires = {end: _wire(stream) for stream in connectivity.streams for end in (stream.source, stream.sink)}
-    sources = {stream.source for stream in connectivity.streams}
-
-    def ports_of(kernel: str, ends: Sequence[str]) -> list[tuple[str, str]]:
-        """Those of `ends` that are at this kernel: port, and the whole name."""
-        return [(end.partition(".")[2], end) for end in ends if end.partition(".")[0] == kernel]
-
-    reached = {port.port: port.memory for port in connectivity.memory_ports}
-    kernels = [
-        {
-            "name": kernel,
-            "streams": [
-                {"port": port, "wire": wires[end], "is_source": end in sources}
-                for port, end in ports_of(kernel, list(wires))
-            ],
-            "memory_ports": [{"bundle": port, "memory": reached[end]} for port, end in ports_of(kernel, list(reached))],
-            "has_registers": kernel == controlled,
-        }
-        for kernel in connectivity.kernels
-    ]
-    return environment(NATIVE_DIR).get_template(_TEMPLATE).render(
-        address_bits=address_bits,
-        memories=connectivity.memories,
-        streams=[_wire(stream) for stream in connectivity.streams],
-        kernels=kernels,
-        memory_signals=_MEMORY_SIGNALS,
-        register_signals=_REGISTER_SIGNALS,
-    )
-
-
-def _wire(stream: Stream) -> str:
-    return stream.source.replace(".", "_")
-
-
-def build(
-    design: Design,
-    folder: Path,
-    connectivity: Connectivity,
-    controlled: str,
-    *,
-    trace: bool,
-    on_build: Callable[[], None] | None = None,
-) -> Path:
-    """The shared object of the system whose kernels' RTL is in `folder`, built if need be.
-
-    `controlled` is the kernel that has registers and an interrupt.
-    Raises ToolError if RTL of a kernel or a tool is missing, or a tool fails.
-    """
-    sources = verilate.texts(
-        path
-        for path in verilate.rtl_files(folder)
-        if path.stem in connectivity.kernels or path.stem not in KERNELS
-    )
-    for kernel in connectivity.kernels:
-        if not {f"{kernel}{suffix}" for suffix in verilate.RTL_SUFFIXES} & sources.keys():
-            raise ToolError(f"{folder} holds no RTL of {kernel}: make it with `speckv rtl {design.name}`")
-    ports = interface.recorded_ports(folder, controlled) or ()
-    address_bits = [port.bits for port in ports if port.name == "s_axi_control_AWADDR"]
-    if not address_bits:
-        raise ToolError(f"the report in {folder} names no registers of {controlled}: make the RTL anew")
-    root = build_root()
-    return verilate.build(
-        root,
-        root / design.name / "cosim",
-        TOP,
-        {
-            **sources,
-            f"{TOP}.sv": top_module(connectivity, controlled, address_bits[0]),
-            _MEMORY_RTL: read_text(NATIVE_DIR / _MEMORY_RTL),
-        },
-        SystemHarness(connectivity.memories),
-        kernels=connectivity.kernels,
-        trace=trace,
-        on_build=on_build,
-    )
+def _delete(library: ctypes.CDLL, memories: dict[str, int]) -> None:
+    for memory in memories.values():
+        library.axi_memory_delete(memory)
+    memories.clear()

@@ -1,9 +1,12 @@
-"""RTL co-simulation of the prefetch table: kv_prefetch and control memory in one verilated system."""
+"""RTL co-simulation of the prefetch table: kv_prefetch and control memory in one verilated system.
+
+`CosimTable` has a system of its own; `CosimEngine.open_table` gives the one beside a DMA engine.
+"""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,15 +15,15 @@ from numpy.typing import NDArray
 from speckv import checks
 from speckv import rtl as committed
 from speckv.connectivity import PREFETCH
-from speckv.device import registers, simulation, standstill
-from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
-from speckv.dma import system
+from speckv.device.simulation import STUCK_CYCLES
 from speckv.dma.links import Link
 from speckv.dma.links import link as profile
-from speckv.errors import DeviceError, DeviceTimeout, PrefetchError
-from speckv.frame import BEAT_BYTES
-from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
-from speckv.prefetch.engine import MAX_COMMANDS, PrefetchEngine, TableRun, clear_all, finished
+from speckv.dma.system import SimulatedSystem
+from speckv.dma.system_build import TOP
+from speckv.errors import PrefetchError
+from speckv.prefetch.control import REGISTERS
+from speckv.prefetch.engine import KernelTable, clear_all
+from speckv.resources import writable_folder
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -28,103 +31,80 @@ if TYPE_CHECKING:
 KERNEL = "kv_prefetch"
 _MEMORY = "control"
 _BASE = 0x0000_0008_0000_1000  # above 32 bits, so that no half of an address may be forgotten
-_RESULTS_AT = MAX_COMMANDS // 2 * BEAT_BYTES
-_MEMORY_BYTES = _RESULTS_AT + MAX_COMMANDS * BEAT_BYTES
 
 
-class CosimTable(PrefetchEngine):
-    """The verilated kernel as an engine.
+class SystemTable(KernelTable):
+    """The table of a simulated system, whose lock it shares. `control`, its part of control memory, is at `address`.
 
-    * `link`: before control memory, a name in `LINKS` or a `Link`.
-    * `seed`: of the registers' values before reset.
-    * `stuck_cycles`: a run in which the memory moves no beat for so long raises DeviceTimeout.
-    * `progress`: called with a sentence when something long begins.
-
-    Cycles of a run are counted from its start bit to its interrupt. Raises StaleRtlError if the design's committed RTL
-    is not current, ToolError for a missing tool.
+    Cycles of a run are counted from its start bit to its interrupt.
     """
 
     backend: ClassVar[str] = "cosim"
     evidence: ClassVar[str] = "rtl-sim"
 
     def __init__(
+        self, design: Design, system: SimulatedSystem, control: NDArray[np.uint8] | None = None, address: int = _BASE
+    ) -> None:
+        super().__init__(design, control)
+        self._system = system
+        self._lock = system.lock
+        self._address = address
+
+    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
+        with self._system.started(KERNEL, self.layout.arguments(self._address, commands, issue)) as registers:
+            cycles = self._system.wait(KERNEL)
+            return [registers.read(f"{name.upper()}_DATA") for name in REGISTERS], cycles
+
+    def _release(self) -> None:
+        """The system is its owner's."""
+
+
+class CosimTable(SystemTable):
+    """The verilated kernel as an engine.
+
+    * `link`: before control memory, a name in `LINKS` or a `Link`.
+    * `rtl`: folder with RTL that hlsc made of this design; default: the committed one.
+    * `seed`: of the registers' values before reset.
+    * `stuck_cycles`: a run in which the memory moves no beat for so long raises DeviceTimeout.
+    * `waveform`: folder for `kv_system.vcd`; a slower build of its own.
+    * `progress`: called with a sentence when something long begins.
+
+    Raises StaleRtlError if the design's committed RTL is not current, ToolError for a missing tool.
+    """
+
+    def __init__(
         self,
         design: Design,
         *,
         link: str | Link = "ideal",
+        rtl: Path | None = None,
         seed: int = 1,
         stuck_cycles: int = STUCK_CYCLES,
+        waveform: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__(design)
         behind = profile(link)
-        self._stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, PrefetchError)
-        seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, PrefetchError)
         checks.callback("progress", progress, PrefetchError)
-        folder = committed.current(design)
-        known = registers.read_map(folder, KERNEL)
-        if known is None:
-            raise DeviceError(f"{folder} holds no register map of {KERNEL}: make the RTL anew")
-        path = system.build(
+        wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, PrefetchError))
+        system = SimulatedSystem(
             design,
-            folder,
+            committed.current(design) if rtl is None else checks.path("rtl", rtl, PrefetchError),
             PREFETCH,
-            KERNEL,
-            trace=False,
+            seed=checks.integer("seed", seed, 0, checks.MAX_COUNT, PrefetchError),
+            stuck_cycles=checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, PrefetchError),
+            wave=None if wave is None else wave / f"{TOP}.vcd",
             on_build=lambda: progress and progress(f"compiling the RTL of {KERNEL}, design {design.name}"),
         )
-        self._network = standstill.read_network(folder, KERNEL)
-        self._system = system.SimulatedSystem(
-            path, KERNEL, known, seed=seed, clock_mhz=design.clock_mhz, wave=None
-        )
-        self._model, self._registers = self._system.model, self._system.registers
-        self._library, self._handle = self._system.library, self._system.handle
-        self._control = np.zeros(_MEMORY_BYTES, np.uint8)
-        self._memory = self._library.axi_memory_new(self._control.ctypes.data, _MEMORY_BYTES, _BASE)
-        self._free = weakref.finalize(self, self._library.axi_memory_delete, self._memory)
-        clock = design.clock_mhz
-        settings = (behind.latency_cycles(clock), behind.rate(clock), int(behind.shared))
-        self._library.system_memory(self._handle, _MEMORY.encode(), self._memory, *settings)
+        super().__init__(design, system)
+        system.attach(_MEMORY, self.control, self._address, behind)
         self.run(clear_all())  # a reset leaves memories as they are
 
     def inject_fault(self, response: int, first: int = 0, last: int | None = None) -> None:
         """Makes the memory answer accesses to its bytes first … last (default: all) with a response, 2 or 3; 0 ends it.
 
-        A batch is at its beginning.
+        See `ControlLayout` for where what is.
         """
-        end = checks.MAX_COUNT if last is None else last
-        self._library.axi_memory_fault(self._memory, first, end, response)
-
-    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
-        beats = beats_of(batch)
-        self._control[: beats.nbytes] = beats.reshape(-1)
-        room = self._control[_RESULTS_AT : _RESULTS_AT + predicts * BEAT_BYTES]
-        room[:] = 0
-        arguments = {"COMMANDS_IN": _BASE, "RESULTS_OUT": _BASE + _RESULTS_AT, "COMMANDS": len(batch)}
-        with self._system.started(arguments):
-            cycles = self._wait()
-            counts = [self._registers.read(f"{name.upper()}_DATA") for name in ("done", "failed", *Counters._fields)]
-        return finished(room.copy().view(RESULT_DTYPE), counts, cycles)
-
-    def _wait(self) -> int:
-        """Runs to the interrupt and returns the cycles. Raises DeviceTimeout or DeviceError."""
-        self._library.system_start(self._handle, self._stuck_cycles, 0)
-        state = RunState.RUNNING
-        while state == RunState.RUNNING:
-            state = self._library.system_step(self._handle, SLICE_CYCLES)
-        cycles = int(self._library.system_cycles(self._handle))
-        if state == RunState.DONE:
-            return cycles
-        if state == RunState.FAULT:
-            why = self._model.message()
-            raise DeviceError(f"{KERNEL} failed in simulation after {cycles} cycles: {why}; it was reset")
-        at = system.instance(KERNEL)
-        why = simulation.reason(self._model, at, self._network)
-        raise DeviceTimeout(
-            f"{KERNEL} made no progress for {self._stuck_cycles} cycles after {cycles} cycles. {why} "
-            f"{simulation.shown(self._model.levels(at))}. It was reset"
-        )
+        self._system.fault(_MEMORY, first, checks.MAX_COUNT if last is None else last, response)
 
     def _release(self) -> None:
-        self._model.close()
-        self._free()
+        self._system.close()

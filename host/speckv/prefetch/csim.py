@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.device import csim, native
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.errors import DeviceError, PrefetchError
-from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
-from speckv.prefetch.engine import PrefetchEngine, TableRun, clear_all, finished
+from speckv.prefetch.control import REGISTERS
+from speckv.prefetch.engine import KernelTable, clear_all
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -25,7 +24,7 @@ _opening = threading.Lock()
 _open_libraries: set[Path] = set()
 
 
-class CsimTable(PrefetchEngine):
+class CsimTable(KernelTable):
     """The kernel's C++ as an engine. Its table is the process', so that one is open at a time: another one is refused.
 
     `sanitize`: see `speckv.device.csim.build`. `progress` is called with a sentence when something long begins.
@@ -49,24 +48,23 @@ class CsimTable(PrefetchEngine):
                 raise PrefetchError(f"design {design.name} has an open csim table in this process: close it first")
             _open_libraries.add(path)
         self._path = path
-        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER, NUMBER, POINTER, POINTER])})
+        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER] * 4 + [NUMBER] * 2 + [POINTER])})
         try:
             self.run(clear_all())
         except BaseException:
             self.close()
             raise
 
-    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
-        beats = beats_of(batch)
-        results = np.zeros(predicts, RESULT_DTYPE)
-        counts = np.zeros(2 + len(Counters._fields), np.uint64)
-        wrong = self._library.csim_prefetch(beats.ctypes.data, len(batch), results.ctypes.data, counts.ctypes.data)
+    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
+        arguments = self.layout.arguments(self.control.ctypes.data, commands, issue)
+        told = np.zeros(len(REGISTERS), np.uint64)
+        wrong = self._library.csim_prefetch(*arguments.values(), told.ctypes.data)
         if wrong is not None:
             raise DeviceError(
-                f"kv_prefetch, batch of {len(batch)} commands: {wrong.decode(errors='replace')}; "
+                f"kv_prefetch, batch of {commands} commands: {wrong.decode(errors='replace')}; "
                 "the kernel's C++ reads or writes a stream too often or too seldom"
             )
-        return finished(results, counts.tolist())
+        return told.tolist(), None
 
     def _release(self) -> None:
         _open_libraries.discard(self._path)

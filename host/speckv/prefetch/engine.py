@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,53 +15,72 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.backends import TABLES, load
+from speckv.dma.descriptor import DESCRIPTOR_DTYPE
 from speckv.errors import DeviceError, PrefetchError
-from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, batch_of
+from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, batch_of, beats_of
+from speckv.prefetch.control import MAX_COMMANDS, MAX_ISSUED, ControlLayout, Done
+from speckv.prefetch.issue import issued
 from speckv.prefetch.table import PrefetchTable
 
 if TYPE_CHECKING:
     from speckv.design import Design
 
-MAX_COMMANDS = 1 << 18
+NO_FETCHES = np.zeros(0, DESCRIPTOR_DTYPE)
 
 
 @dataclass(frozen=True)
 class TableRun:
-    """Results of a batch, RESULT_DTYPE [PREDICTs]; what it did; its cycles where there is a clock."""
+    """Results of a batch, RESULT_DTYPE [PREDICTs]; what it did; its cycles where there is a clock; the descriptors that
+    it issued, DESCRIPTOR_DTYPE [pages], which are in control memory until the next run.
+    """
 
     results: NDArray[np.void]
     counters: Counters
     cycles: int | None = None
+    fetches: NDArray[np.void] = field(default_factory=NO_FETCHES.copy)
 
 
 class PrefetchEngine(ABC):
-    """An open prefetch table, empty at first; a thread-safe context manager. Raises PrefetchError once closed."""
+    """An open prefetch table, empty at first; a thread-safe context manager. Raises PrefetchError once closed.
+
+    `descriptors` are those of all pages, DESCRIPTOR_DTYPE [resident_pages] in control memory, for runs that issue them:
+    the host sets a page's FETCH when the page comes to far memory.
+    """
 
     backend: ClassVar[str]
     evidence: ClassVar[str]
 
-    def __init__(self, design: Design) -> None:
-        if design.prefetch is None:
-            raise PrefetchError(f"design {design.name} has no block prefetch: add its sizes, see hls/prefetch.md")
+    def __init__(self, design: Design, control: NDArray[np.uint8] | None = None) -> None:
+        """`control` is its part of control memory, uint8 [ControlLayout.size_bytes]; default: new memory."""
+        self.layout = ControlLayout.of(design)
+        assert design.prefetch is not None
         self.design = design
         self.parameters = design.prefetch
+        self.control = np.zeros(self.layout.size_bytes, np.uint8) if control is None else control
+        self.descriptors = self.layout.descriptors(self.control)
         self._lock = threading.RLock()
         self._open = True
 
-    def run(self, batch: NDArray[np.void]) -> TableRun:
-        """Does a batch, COMMAND_DTYPE [commands].
+    def run(self, batch: NDArray[np.void], *, issue: bool = False) -> TableRun:
+        """Does a batch, COMMAND_DTYPE [commands]. With `issue` it gives the descriptors of predicted pages, too, for
+        `DmaEngine.run_records`.
 
-        Raises PrefetchError for another array or a longer one than MAX_COMMANDS, DeviceError and DeviceTimeout if a
-        simulation fails.
+        Raises PrefetchError for another array, a longer one than MAX_COMMANDS, or one that may issue more descriptors
+        than MAX_ISSUED; DeviceError and DeviceTimeout if a simulation fails.
         """
         if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE or batch.ndim != 1:
             raise PrefetchError(f"batch is {checks.shown(batch)}, expected COMMAND_DTYPE [commands]; see batch_of")
         if len(batch) > MAX_COMMANDS:
             raise PrefetchError(f"the batch has {len(batch)} commands, expected at most {MAX_COMMANDS}: cut it")
+        limits = batch["limit"][batch["op"] == Op.PREDICT]
+        if issue and (most := int(limits[limits <= self.parameters.ways].sum())) > MAX_ISSUED:
+            raise PrefetchError(
+                f"the batch may issue {most} descriptors, expected at most {MAX_ISSUED}: cut it, or lower limits"
+            )
         with self._lock:
             if not self._open:
                 raise PrefetchError("the prefetch table is closed: open another one")
-            return self._run(batch, int(np.count_nonzero(batch["op"] == Op.PREDICT)))
+            return self._run(batch, len(limits), issue)
 
     def close(self) -> None:
         """Releases the table; closing twice is allowed."""
@@ -76,10 +96,12 @@ class PrefetchEngine(ABC):
         self.close()
 
     @abstractmethod
-    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun: ...
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
+        """Does a batch, which was checked and has so many PREDICTs. Called under the lock."""
 
     @abstractmethod
-    def _release(self) -> None: ...
+    def _release(self) -> None:
+        """Gives back what the table holds. Called once, under the lock."""
 
 
 class SoftwareTable(PrefetchEngine):
@@ -92,27 +114,45 @@ class SoftwareTable(PrefetchEngine):
         super().__init__(design)
         self.table = PrefetchTable(self.parameters)
 
-    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
         before = self.table.counters
         results = self.table.run(batch)
-        after = self.table.counters
-        return TableRun(results, Counters(*(a - b for a, b in zip(after, before, strict=True))))
+        counters = Counters(*(a - b for a, b in zip(self.table.counters, before, strict=True)))
+        if not issue:
+            return TableRun(results, counters)
+        fetches, withheld = issued(batch, results, self.descriptors)
+        return TableRun(results, counters._replace(withheld=withheld), fetches=fetches)
 
     def _release(self) -> None:
         """There is nothing to release."""
 
 
-def finished(results: NDArray[np.void], counts: list[int], cycles: int | None = None) -> TableRun:
-    """A run by what the kernel says: `done`, `failed`, then the counters.
+class KernelTable(PrefetchEngine):
+    """A table that is the kernel, on whatever runs it: commands and results are in control memory."""
 
-    Raises DeviceError if it says another number of results than there are PREDICTs, or that control memory failed.
-    """
-    done, failed = counts[:2]
-    if failed:
-        raise DeviceError(f"kv_prefetch: control memory failed {failed} times; results are missing, check the memory")
-    if done != len(results):
-        raise DeviceError(f"kv_prefetch wrote {done} results for {len(results)} PREDICTs: the kernel is wrong")
-    return TableRun(results, Counters(*counts[2:]), cycles)
+    @abstractmethod
+    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
+        """Runs the kernel on the commands in control memory: its REGISTERS and its cycles. Called under the lock."""
+
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
+        beats = beats_of(batch)
+        self.control[: beats.nbytes] = beats.reshape(-1)
+        results = self.layout.results(self.control, predicts)
+        results.view(np.uint8)[:] = 0
+        registers, cycles = self._execute(len(batch), issue)
+        done, counters = Done(*registers[: len(Done._fields)]), Counters(*registers[len(Done._fields) :])
+        if failed := done.failed + done.fetches_failed:
+            raise DeviceError(
+                f"kv_prefetch: control memory failed {failed} times; results are missing, check the memory"
+            )
+        if done.done != predicts:
+            raise DeviceError(f"kv_prefetch wrote {done.done} results for {predicts} PREDICTs: the kernel is wrong")
+        if issue and done.fetches != counters.predicted - counters.withheld:
+            raise DeviceError(
+                f"kv_prefetch wrote {done.fetches} descriptors for {counters.predicted} pages, of which it withheld "
+                f"{counters.withheld}: the kernel is wrong"
+            )
+        return TableRun(results.copy(), counters, cycles, self.layout.fetches(self.control, done.fetches))
 
 
 def clear_all() -> NDArray[np.void]:

@@ -1,7 +1,7 @@
-// Drives a verilated kv_system: registers through AXI4-Lite, and the clock until the interrupt.
+// Drives a verilated kv_system: registers of one of its kernels at a time through AXI4-Lite, and the clock until its interrupt.
 //
 // Built into a shared object and called through ctypes (dma/cosim.py). Memories are the host's own (axi_memory.h), so a run
-// needs no copies. SPECKV_MEMORIES lists them: -D'SPECKV_MEMORIES(PORT)=PORT(near) PORT(far)'. Every call returns.
+// needs no copies. SPECKV_MEMORY_PORTS lists the ports to them: -D'SPECKV_MEMORY_PORTS(PORT)=PORT(kv_dma_near) PORT(kv_dma_far)'. Every call returns.
 #include <cstdint>
 #include <string>
 
@@ -17,6 +17,7 @@ class System : public Model {
  public:
   System(std::uint64_t init_seed, std::uint64_t period_ps) : Model(init_seed, period_ps) {
     hold(0);
+    select(0);
     reset();
   }
 
@@ -28,6 +29,9 @@ class System : public Model {
     dut->s_axi_control_WSTRB = 15;
     hold_reset();
   }
+
+  // The kernel, by its number among those with registers, that accesses and runs are of.
+  void select(std::uint32_t kernel) { dut->selected = kernel; }
 
   // Both accesses look at the signals before the edge that takes them.
   bool write(std::uint32_t address, std::uint32_t value) {
@@ -95,7 +99,7 @@ class System : public Model {
     dut->NAME##_shared = shared;                                                              \
     return true;                                                                              \
   }
-    SPECKV_MEMORIES(PORT)
+    SPECKV_MEMORY_PORTS(PORT)
 #undef PORT
     return false;
   }
@@ -107,7 +111,7 @@ class System : public Model {
   bool memory_beats(const std::string &name, std::uint64_t &read, std::uint64_t &written) const {
 #define PORT(NAME) \
   if (name == #NAME) return read = dut->NAME##_beats_read, written = dut->NAME##_beats_written, true;
-    SPECKV_MEMORIES(PORT)
+    SPECKV_MEMORY_PORTS(PORT)
 #undef PORT
     return false;
   }
@@ -123,7 +127,7 @@ class System : public Model {
   std::uint64_t traffic() const {
     std::uint64_t sum = 0;
 #define PORT(NAME) sum += dut->NAME##_beats_read + dut->NAME##_beats_written;
-    SPECKV_MEMORIES(PORT)
+    SPECKV_MEMORY_PORTS(PORT)
 #undef PORT
     return sum;
   }
@@ -166,6 +170,8 @@ EXPORT Model *system_new(std::uint64_t init_seed, std::uint64_t period_ps) {
 EXPORT int system_reset(System *s) {
   return guarded(s, RUN_FAULT, [&] { return s->reset(), 0; });
 }
+// Of which kernel accesses and runs are from now on: a number in the order of the connectivity.
+EXPORT void system_select(System *s, std::uint32_t kernel) { s->select(kernel); }
 // 1: done; 0: no answer, or a fault.
 EXPORT int system_write(System *s, std::uint32_t address, std::uint32_t value) {
   return guarded(s, 0, [&] { return s->write(address, value); });
