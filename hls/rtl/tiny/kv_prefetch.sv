@@ -194,7 +194,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   output         batch_read,
                  batch_waits,
                  orders_write,
-  output [186:0] orders_din,
+  output [218:0] orders_din,
   output         orders_waits,
                  touches_write,
   output [31:0]  touches_din,
@@ -205,11 +205,11 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
 
   reg          unreadable_0_lcssa_r2;
   wire         _GEN;
-  reg          unreadable_0716_r1;
-  reg  [511:0] beat_sroa_0_0717_r1;
-  reg  [12:0]  wipes_sroa_0_0718_r1;
-  reg  [31:0]  left_sroa_0_0721_r1;
-  reg          second_0722_r1;
+  reg          unreadable_0745_r1;
+  reg  [511:0] beat_sroa_0_0746_r1;
+  reg  [12:0]  wipes_sroa_0_0747_r1;
+  reg  [31:0]  left_sroa_0_0750_r1;
+  reg          second_0751_r1;
   reg          active2;
   reg          valid2_0;
   reg          active1;
@@ -225,12 +225,12 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg          exit0_0;
   reg          exit0_1;
   wire         _GEN_4 = _GEN_3 & exit0_1;
-  wire         _GEN_5 = wipes_sroa_0_0718_r1 == 13'h0;
-  wire         _GEN_6 = ~second_0722_r1 & _GEN_5;
+  wire         _GEN_5 = wipes_sroa_0_0747_r1 == 13'h0;
+  wire         _GEN_6 = ~second_0751_r1 & _GEN_5;
   assign _GEN_2 = valid1_0 & ~(_GEN_6 & ~batch_empty_n) & (~valid1_1 | _GEN_1);
   assign _GEN_1 = valid1_1 & (~valid1_2 | _GEN_0);
   wire [255:0] _GEN_7 =
-    ~second_0722_r1 ? batch_dout[255:0] : beat_sroa_0_0717_r1[511:256];
+    ~second_0751_r1 ? batch_dout[255:0] : beat_sroa_0_0746_r1[511:256];
   reg  [4:0]   select_r1s1;
   reg  [4:0]   select_r1s2;
   reg          xor_r1s1;
@@ -240,7 +240,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [2:0]   fields_sroa_0_0_r1s1__1;
   reg  [3:0]   select_r1s2__1;
   reg          xor_r1s2;
-  wire [12:0]  _GEN_8 = wipes_sroa_0_0718_r1 - 13'h1;
+  wire [12:0]  _GEN_8 = wipes_sroa_0_0747_r1 - 13'h1;
   reg  [7:0]   field_r1s1;
   reg  [7:0]   field_r1s2;
   reg  [2:0]   add_r1s1;
@@ -272,21 +272,23 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [1:0]   add_r1s1__20;
   reg  [2:0]   add_r1s1__21;
   reg          v32_r1s2;
-  reg  [63:0]  order_sroa_9534_0_r1s1;
-  reg  [63:0]  order_sroa_9534_0_r1s2;
+  reg  [63:0]  order_sroa_9549_0_r1s1;
+  reg  [63:0]  order_sroa_9549_0_r1s2;
   reg  [15:0]  order_sroa_13_0_r1s1;
   reg  [15:0]  order_sroa_13_0_r1s2;
-  reg  [31:0]  order_sroa_17536_0_r1s1;
-  reg  [31:0]  order_sroa_17536_0_r1s2;
-  reg  [63:0]  order_sroa_23537_0_r1s1;
-  reg  [63:0]  order_sroa_23537_0_r1s2;
+  reg  [31:0]  order_sroa_17551_0_r1s1;
+  reg  [31:0]  order_sroa_17551_0_r1s2;
+  reg  [63:0]  order_sroa_23552_0_r1s1;
+  reg  [63:0]  order_sroa_23552_0_r1s2;
+  reg  [31:0]  order_sroa_26_0_r1s1;
+  reg  [31:0]  order_sroa_26_0_r1s2;
   assign _GEN_0 = valid1_2 & orders_full_n;
-  wire         _GEN_9 = ~second_0722_r1 ? batch_dout[512] : unreadable_0716_r1;
+  wire         _GEN_9 = ~second_0751_r1 ? batch_dout[512] : unreadable_0745_r1;
   wire         _GEN_10 = _GEN_7[7:0] == 8'h7;
   wire         _GEN_11 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg  [7:0]   hold_unreadable_1;
   reg  [31:0]  hold_bad_sroa_0_1;
-  reg          cmp_i252_r1s1;
+  reg          cmp_i_i_r1s1;
   reg  [31:0]  hold_touched_sroa_0_1;
   wire         _GEN_12 = valid2_0 & orders_full_n;
   wire         _GEN_13 = active2 & ~valid2_0;
@@ -310,16 +312,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
         _GEN_4 | valid1_0
         & ~(_GEN_2
             & (~_GEN_5
-                 ? left_sroa_0_0721_r1 == 32'h0
-                 : _GEN_9 | left_sroa_0_0721_r1 == 32'h1)
+                 ? left_sroa_0_0750_r1 == 32'h0
+                 : _GEN_9 | left_sroa_0_0750_r1 == 32'h1)
             & (~_GEN_5 ? _GEN_8 == 13'h0 : ~_GEN_10 & _GEN_5));
       active1 <= _GEN_4 | active1 & ~_GEN_11;
       valid2_0 <= _GEN | valid2_0 & ~_GEN_12;
       active2 <= _GEN | active2 & ~_GEN_13;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  touched_sroa_0_0720_r1;
-  reg  [31:0]  bad_sroa_0_0719_r1;
+  reg  [31:0]  touched_sroa_0_0749_r1;
+  reg  [31:0]  bad_sroa_0_0748_r1;
   assign _GEN = _GEN_3 & exit0_0 | _GEN_11;
   reg  [31:0]  bad_sroa_0_0_lcssa_r2;
   reg  [31:0]  touched_sroa_0_0_lcssa_r2;
@@ -337,14 +339,14 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   wire [2:0]   _GEN_25 = {1'h0, {1'h0, _GEN_7[98]} + {1'h0, _GEN_7[99]}};
   wire [1:0]   _GEN_26 = {1'h0, _GEN_7[121]} + {1'h0, _GEN_7[123]};
   wire [1:0]   _GEN_27 = {1'h0, _GEN_7[125]};
-  wire         _GEN_28 = ~_GEN_5 | second_0722_r1;
-  wire         _GEN_29 = _GEN_28 ? unreadable_0716_r1 : batch_dout[512];
+  wire         _GEN_28 = ~_GEN_5 | second_0751_r1;
+  wire         _GEN_29 = _GEN_28 ? unreadable_0745_r1 : batch_dout[512];
   wire [31:0]  _GEN_30 =
-    xor_r1s1 ? bad_sroa_0_0719_r1 : bad_sroa_0_0719_r1 + {31'h0, ~_GEN_20};
+    xor_r1s1 ? bad_sroa_0_0748_r1 : bad_sroa_0_0748_r1 + {31'h0, ~_GEN_20};
   wire [31:0]  _GEN_31 =
     xor_r1s1
-      ? touched_sroa_0_0720_r1
-      : touched_sroa_0_0720_r1 + {31'h0, cmp_i252_r1s1 & _GEN_20};
+      ? touched_sroa_0_0749_r1
+      : touched_sroa_0_0749_r1 + {31'h0, cmp_i_i_r1s1 & _GEN_20};
   wire         _GEN_32 = _GEN_4 | _GEN_2;
   wire         _GEN_33 = _GEN_18 & _GEN_19;
   always_ff @(posedge clk) begin
@@ -623,49 +625,53 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
           + add_r1s1__17[0] + add_r1s1__18[0] + add_r1s1__19[0] + add_r1s1__20[0]
           + add_r1s1__21[0]);
     if (_GEN_2)
-      order_sroa_9534_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
+      order_sroa_9549_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
     if (_GEN_1)
-      order_sroa_9534_0_r1s2 <= order_sroa_9534_0_r1s1;
+      order_sroa_9549_0_r1s2 <= order_sroa_9549_0_r1s1;
     if (_GEN_2)
       order_sroa_13_0_r1s1 <= ~_GEN_5 ? {3'h0, _GEN_8} : _GEN_7[143:128];
     if (_GEN_1)
       order_sroa_13_0_r1s2 <= order_sroa_13_0_r1s1;
     if (_GEN_2)
-      order_sroa_17536_0_r1s1 <=
+      order_sroa_17551_0_r1s1 <=
         ~_GEN_5
           ? 32'h0
           : (|(_GEN_7[63:48])) ? {15'h0, ~_GEN_19, {16{_GEN_19}}} : _GEN_7[63:32];
     if (_GEN_1)
-      order_sroa_17536_0_r1s2 <= order_sroa_17536_0_r1s1;
+      order_sroa_17551_0_r1s2 <= order_sroa_17551_0_r1s1;
     if (_GEN_2)
-      order_sroa_23537_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
+      order_sroa_23552_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
     if (_GEN_1)
-      order_sroa_23537_0_r1s2 <= order_sroa_23537_0_r1s1;
+      order_sroa_23552_0_r1s2 <= order_sroa_23552_0_r1s1;
+    if (_GEN_2)
+      order_sroa_26_0_r1s1 <= ~_GEN_5 ? 32'h0 : _GEN_7[191:160];
+    if (_GEN_1)
+      order_sroa_26_0_r1s2 <= order_sroa_26_0_r1s1;
     if (_GEN_2)
       hold_unreadable_1 <= {7'h0, _GEN_29};
     if (_GEN_1)
       hold_bad_sroa_0_1 <= _GEN_30;
     if (_GEN_2)
-      cmp_i252_r1s1 <= _GEN_19;
+      cmp_i_i_r1s1 <= _GEN_19;
     if (_GEN_1)
       hold_touched_sroa_0_1 <= _GEN_31;
     if (_GEN_32) begin
-      second_0722_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0722_r1);
-      left_sroa_0_0721_r1 <=
+      second_0751_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0751_r1);
+      left_sroa_0_0750_r1 <=
         _GEN_4
           ? commands_arg
-          : ~_GEN_5 ? left_sroa_0_0721_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0721_r1 - 32'h1;
+          : ~_GEN_5 ? left_sroa_0_0750_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0750_r1 - 32'h1;
     end
     if (_GEN_4 | _GEN_1) begin
-      touched_sroa_0_0720_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
-      bad_sroa_0_0719_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
+      touched_sroa_0_0749_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
+      bad_sroa_0_0748_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
     end
     if (_GEN_32) begin
-      wipes_sroa_0_0718_r1 <=
-        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0718_r1;
-      beat_sroa_0_0717_r1 <=
-        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0717_r1 : batch_dout[511:0];
-      unreadable_0716_r1 <= ~_GEN_4 & _GEN_29;
+      wipes_sroa_0_0747_r1 <=
+        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0747_r1;
+      beat_sroa_0_0746_r1 <=
+        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0746_r1 : batch_dout[511:0];
+      unreadable_0745_r1 <= ~_GEN_4 & _GEN_29;
     end
     if (_GEN) begin
       unreadable_0_lcssa_r2 <= _GEN_11 & hold_unreadable_1[0];
@@ -679,15 +685,17 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   assign orders_din =
     _GEN_0
       ? {9'h0,
-         order_sroa_23537_0_r1s2[63:10],
-         order_sroa_17536_0_r1s2[31:22] | order_sroa_23537_0_r1s2[9:0],
-         select_r1s2 | order_sroa_17536_0_r1s2[21:17],
-         order_sroa_17536_0_r1s2[16:0],
+         order_sroa_26_0_r1s2,
+         order_sroa_23552_0_r1s2[63:10],
+         order_sroa_17551_0_r1s2[31:22] | order_sroa_23552_0_r1s2[9:0],
+         select_r1s2 | order_sroa_17551_0_r1s2[21:17],
+         order_sroa_17551_0_r1s2[16:0],
          order_sroa_13_0_r1s2,
-         order_sroa_9534_0_r1s2,
+         order_sroa_9549_0_r1s2,
          xor_r1s2 ? field_r1s2 : {v32_r1s2, or_i_6_r1s2},
          select_r1s2__1}
-      : {unreadable_0_lcssa_r2, 186'h20000000000000000000000000000000000000000000000};
+      : {unreadable_0_lcssa_r2,
+         218'h2000000000000000000000000000000000000000000000000000000};
   assign orders_waits = (valid1_2 | valid2_0) & ~orders_full_n;
   assign touches_write = _GEN_12;
   assign touches_din = touched_sroa_0_0_lcssa_r2;
@@ -699,53 +707,55 @@ endmodule
 module kv_prefetch_merge_touches_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [186:0] orders_dout,
+  input  [218:0] orders_dout,
   input          orders_empty_n,
                  merged_full_n,
                  ap_start,
   output         orders_read,
                  orders_waits,
                  merged_write,
-  output [186:0] merged_din,
+  output [218:0] merged_din,
   output         merged_waits,
                  ap_done
 );
 
-  reg  [3:0]   held_sroa_0_0707_r1;
-  reg  [7:0]   held_sroa_8_0708_r1;
-  reg  [63:0]  held_sroa_13455_0709_r1;
-  reg  [15:0]  held_sroa_18_0710_r1;
-  reg  [17:0]  held_sroa_23460_0711_r1;
-  reg  [4:0]   held_sroa_28_0712_r1;
-  reg  [63:0]  held_sroa_32464_0713_r1;
-  reg          held_sroa_36_0714_r1;
-  reg  [4:0]   held_sroa_40_0715_r1;
-  reg          held_sroa_44_0716_r1;
-  reg          held_sroa_53_0717_r1;
+  reg  [3:0]   held_sroa_0_0748_r1;
+  reg  [7:0]   held_sroa_8_0749_r1;
+  reg  [63:0]  held_sroa_13476_0750_r1;
+  reg  [15:0]  held_sroa_18_0751_r1;
+  reg  [17:0]  held_sroa_23481_0752_r1;
+  reg  [4:0]   held_sroa_28_0753_r1;
+  reg  [63:0]  held_sroa_32485_0754_r1;
+  reg  [31:0]  held_sroa_36_0755_r1;
+  reg          held_sroa_40_0756_r1;
+  reg  [4:0]   held_sroa_44_0757_r1;
+  reg          held_sroa_48_0758_r1;
+  reg          held_sroa_57_0759_r1;
   reg          active2;
   reg          valid2_0;
   reg          valid1_0;
   reg          active0;
   reg          valid0_0;
   wire         _GEN = active0 & ~valid0_0;
-  wire         _GEN_0 = held_sroa_13455_0709_r1 == orders_dout[75:12];
+  wire         _GEN_0 = held_sroa_13476_0750_r1 == orders_dout[75:12];
   wire         _GEN_1 =
-    _GEN_0 & held_sroa_18_0710_r1 == orders_dout[91:76] & held_sroa_0_0707_r1 == 4'h1
+    _GEN_0 & held_sroa_18_0751_r1 == orders_dout[91:76] & held_sroa_0_0748_r1 == 4'h1
     & orders_dout[3:0] == 4'h1;
   wire         _GEN_2 = valid1_0 & ~(~orders_empty_n | ~merged_full_n);
   reg          active1;
-  reg  [7:0]   hold_storedv_i301;
-  reg  [191:0] hold_shr_i305693;
-  reg  [191:0] hold_shr_i310694;
-  reg  [191:0] hold_shr_i320695;
-  reg  [31:0]  hold_next_sroa_14685_0;
-  reg  [7:0]   hold_storedv_i333;
-  reg  [191:0] hold_shr_i315698;
-  reg          hold_cmp_i365;
-  reg  [4:0]   hold_or_i407_4;
-  reg  [7:0]   hold_storedv_i410;
-  reg  [186:0] hold_loadedv_i298;
-  wire [7:0]   _GEN_3 = hold_storedv_i333 | hold_next_sroa_14685_0[24:17];
+  reg  [7:0]   hold_storedv_i320;
+  reg  [255:0] hold_shr_i324733;
+  reg  [255:0] hold_shr_i329734;
+  reg  [255:0] hold_shr_i339735;
+  reg  [31:0]  hold_next_sroa_14725_0;
+  reg  [7:0]   hold_storedv_i352;
+  reg  [255:0] hold_shr_i334738;
+  reg  [255:0] hold_shr_i362739;
+  reg          hold_cmp_i389;
+  reg  [4:0]   hold_or_i431_4;
+  reg  [7:0]   hold_storedv_i434;
+  reg  [218:0] hold_loadedv_i317;
+  wire [7:0]   _GEN_3 = hold_storedv_i352 | hold_next_sroa_14725_0[24:17];
   wire         _GEN_4 = valid2_0 & merged_full_n;
   wire         _GEN_5 = active2 & ~valid2_0;
   wire         _GEN_6 = active1 & ~valid1_0;
@@ -761,53 +771,55 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
     else begin
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN;
-      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[185]);
+      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[217]);
       active1 <= _GEN | active1 & ~_GEN_6;
       valid2_0 <= _GEN_6 | valid2_0 & ~_GEN_4;
       active2 <= _GEN_6 | active2 & ~_GEN_5;
     end
   end // always_ff @(posedge)
-  reg  [4:0]   known_sroa_0_0706_r1;
-  reg  [39:0]  rows_sroa_0_0_off0705_r1;
+  reg  [4:0]   known_sroa_0_0747_r1;
+  reg  [39:0]  rows_sroa_0_0_off0746_r1;
   wire [17:0]  _GEN_7 = {1'h0, orders_dout[108:92]};
-  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23460_0711_r1;
+  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23481_0752_r1;
   wire [17:0]  _GEN_9 = ~_GEN_1 ? _GEN_7 : _GEN_8 < 18'hFFFF ? _GEN_8 : 18'hFFFF;
-  wire         _GEN_10 = held_sroa_8_0708_r1 == orders_dout[11:4];
+  wire         _GEN_10 = held_sroa_8_0749_r1 == orders_dout[11:4];
   wire [4:0]   _GEN_11 =
-    {rows_sroa_0_0_off0705_r1[31:24] == orders_dout[11:4] & known_sroa_0_0706_r1[4],
-     rows_sroa_0_0_off0705_r1[23:16] == orders_dout[11:4] & known_sroa_0_0706_r1[3],
-     rows_sroa_0_0_off0705_r1[15:8] == orders_dout[11:4] & known_sroa_0_0706_r1[2],
-     rows_sroa_0_0_off0705_r1[7:0] == orders_dout[11:4] & known_sroa_0_0706_r1[1],
+    {rows_sroa_0_0_off0746_r1[31:24] == orders_dout[11:4] & known_sroa_0_0747_r1[4],
+     rows_sroa_0_0_off0746_r1[23:16] == orders_dout[11:4] & known_sroa_0_0747_r1[3],
+     rows_sroa_0_0_off0746_r1[15:8] == orders_dout[11:4] & known_sroa_0_0747_r1[2],
+     rows_sroa_0_0_off0746_r1[7:0] == orders_dout[11:4] & known_sroa_0_0747_r1[1],
      _GEN_10};
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
-      hold_storedv_i301 <= {4'h0, orders_dout[3:0]};
-      hold_shr_i305693 <= {9'h0, orders_dout[186:4]};
-      hold_shr_i310694 <= {17'h0, orders_dout[186:12]};
-      hold_shr_i320695 <= {81'h0, orders_dout[186:76]};
-      hold_next_sroa_14685_0 <= {14'h0, _GEN_9};
-      hold_storedv_i333 <= {3'h0, orders_dout[113:109]};
-      hold_shr_i315698 <= {119'h0, orders_dout[186:114]};
-      hold_cmp_i365 <= _GEN_0;
-      hold_or_i407_4 <= _GEN_11;
-      hold_storedv_i410 <= {7'h0, _GEN_10};
-      hold_loadedv_i298 <= orders_dout;
+      hold_storedv_i320 <= {4'h0, orders_dout[3:0]};
+      hold_shr_i324733 <= {41'h0, orders_dout[218:4]};
+      hold_shr_i329734 <= {49'h0, orders_dout[218:12]};
+      hold_shr_i339735 <= {113'h0, orders_dout[218:76]};
+      hold_next_sroa_14725_0 <= {14'h0, _GEN_9};
+      hold_storedv_i352 <= {3'h0, orders_dout[113:109]};
+      hold_shr_i334738 <= {151'h0, orders_dout[218:114]};
+      hold_shr_i362739 <= {215'h0, orders_dout[218:178]};
+      hold_cmp_i389 <= _GEN_0;
+      hold_or_i431_4 <= _GEN_11;
+      hold_storedv_i434 <= {7'h0, _GEN_10};
+      hold_loadedv_i317 <= orders_dout;
     end
     if (_GEN | _GEN_2) begin
-      held_sroa_53_0717_r1 <= ~_GEN & orders_dout[186];
-      held_sroa_44_0716_r1 <= ~_GEN & _GEN_10;
-      held_sroa_40_0715_r1 <= _GEN ? 5'h0 : _GEN_11;
-      held_sroa_36_0714_r1 <= ~_GEN & _GEN_0;
-      held_sroa_32464_0713_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
-      held_sroa_28_0712_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
-      held_sroa_23460_0711_r1 <= _GEN ? 18'h0 : _GEN_9;
-      held_sroa_18_0710_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
-      held_sroa_13455_0709_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
-      held_sroa_8_0708_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
-      held_sroa_0_0707_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
-      known_sroa_0_0706_r1 <= _GEN ? 5'h1 : {known_sroa_0_0706_r1[3:0], 1'h1};
-      rows_sroa_0_0_off0705_r1 <=
-        _GEN ? 40'h0 : {rows_sroa_0_0_off0705_r1[31:0], held_sroa_8_0708_r1};
+      held_sroa_57_0759_r1 <= ~_GEN & orders_dout[218];
+      held_sroa_48_0758_r1 <= ~_GEN & _GEN_10;
+      held_sroa_44_0757_r1 <= _GEN ? 5'h0 : _GEN_11;
+      held_sroa_40_0756_r1 <= ~_GEN & _GEN_0;
+      held_sroa_36_0755_r1 <= _GEN ? 32'h0 : orders_dout[209:178];
+      held_sroa_32485_0754_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
+      held_sroa_28_0753_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
+      held_sroa_23481_0752_r1 <= _GEN ? 18'h0 : _GEN_9;
+      held_sroa_18_0751_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
+      held_sroa_13476_0750_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
+      held_sroa_8_0749_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
+      held_sroa_0_0748_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
+      known_sroa_0_0747_r1 <= _GEN ? 5'h1 : {known_sroa_0_0747_r1[3:0], 1'h1};
+      rows_sroa_0_0_off0746_r1 <=
+        _GEN ? 40'h0 : {rows_sroa_0_0_off0746_r1[31:0], held_sroa_8_0749_r1};
     end
   end // always_ff @(posedge)
   assign orders_read = _GEN_2;
@@ -815,34 +827,36 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
   assign merged_write = _GEN_2 | _GEN_4;
   assign merged_din =
     _GEN_2
-      ? {held_sroa_53_0717_r1,
+      ? {held_sroa_57_0759_r1,
          1'h0,
-         held_sroa_44_0716_r1,
-         held_sroa_40_0715_r1,
-         held_sroa_36_0714_r1,
-         held_sroa_32464_0713_r1,
-         held_sroa_28_0712_r1[4:1],
-         held_sroa_28_0712_r1[0] | held_sroa_23460_0711_r1[17],
-         held_sroa_23460_0711_r1[16:0],
-         held_sroa_18_0710_r1,
-         held_sroa_13455_0709_r1,
-         held_sroa_8_0708_r1,
-         ~_GEN_1 ? held_sroa_0_0707_r1 : 4'h0}
-      : {hold_storedv_i410[2] | hold_loadedv_i298[186],
+         held_sroa_48_0758_r1,
+         held_sroa_44_0757_r1,
+         held_sroa_40_0756_r1,
+         held_sroa_36_0755_r1,
+         held_sroa_32485_0754_r1,
+         held_sroa_28_0753_r1[4:1],
+         held_sroa_28_0753_r1[0] | held_sroa_23481_0752_r1[17],
+         held_sroa_23481_0752_r1[16:0],
+         held_sroa_18_0751_r1,
+         held_sroa_13476_0750_r1,
+         held_sroa_8_0749_r1,
+         ~_GEN_1 ? held_sroa_0_0748_r1 : 4'h0}
+      : {hold_storedv_i434[2] | hold_loadedv_i317[218],
          1'h1,
-         hold_storedv_i410[0],
-         hold_or_i407_4,
-         hold_cmp_i365,
-         hold_shr_i315698[63:10],
-         hold_next_sroa_14685_0[31:25] | hold_shr_i315698[9:3],
-         _GEN_3[7:5] | hold_shr_i315698[2:0],
+         hold_storedv_i434[0],
+         hold_or_i431_4,
+         hold_cmp_i389,
+         hold_shr_i362739[31:0],
+         hold_shr_i334738[63:10],
+         hold_next_sroa_14725_0[31:25] | hold_shr_i334738[9:3],
+         _GEN_3[7:5] | hold_shr_i334738[2:0],
          _GEN_3[4:0],
-         hold_next_sroa_14685_0[16:0],
-         hold_shr_i320695[15:0],
-         hold_shr_i310694[63:0],
-         hold_shr_i305693[7:4],
-         hold_shr_i305693[3:0] | hold_storedv_i301[7:4],
-         hold_storedv_i301[3:0]};
+         hold_next_sroa_14725_0[16:0],
+         hold_shr_i339735[15:0],
+         hold_shr_i329734[63:0],
+         hold_shr_i324733[7:4],
+         hold_shr_i324733[3:0] | hold_storedv_i320[7:4],
+         hold_storedv_i320[3:0]};
   assign merged_waits = (valid1_0 | valid2_0) & ~merged_full_n;
   assign ap_done = _GEN_5;
 endmodule
@@ -850,14 +864,14 @@ endmodule
 module kv_prefetch_rank_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [186:0] orders_dout,
+  input  [218:0] orders_dout,
   input          orders_empty_n,
                  ranked_full_n,
                  ap_start,
   output         orders_read,
                  orders_waits,
                  ranked_write,
-  output [620:0] ranked_din,
+  output [652:0] ranked_din,
   output         ranked_waits,
                  displaced_write,
   output [31:0]  displaced_din,
@@ -868,7 +882,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   output         ap_done
 );
 
-  reg          next_sroa_45_03451_r1;
+  reg          next_sroa_48_03492_r1;
   reg          active2;
   reg          valid2_0;
   reg          valid1_0;
@@ -888,16 +902,16 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg          valid0_0;
   wire         _GEN_5 = active0 & ~valid0_0;
   assign _GEN_4 =
-    valid1_0 & ~(~next_sroa_45_03451_r1 & ~orders_empty_n) & (~valid1_1 | _GEN_3);
+    valid1_0 & ~(~next_sroa_48_03492_r1 & ~orders_empty_n) & (~valid1_1 | _GEN_3);
   assign _GEN_3 = valid1_1 & (~valid1_2 | _GEN_2);
   assign _GEN_2 = valid1_2 & (~valid1_3 | _GEN_1);
-  reg          cmp_i23_not_r1s1;
-  reg          cmp_i23_not_r1s2;
-  reg          cmp_i23_not_r1s3;
-  wire         _GEN_6 = _GEN_1 & cmp_i23_not_r1s3;
-  reg  [7:0]   order_sroa_20_03474_r1s1;
-  reg  [7:0]   order_sroa_20_03474_r1s2;
-  reg  [7:0]   order_sroa_20_03474_r1s3;
+  reg          cmp_i24_not_r1s1;
+  reg          cmp_i24_not_r1s2;
+  reg          cmp_i24_not_r1s3;
+  wire         _GEN_6 = _GEN_1 & cmp_i24_not_r1s3;
+  reg  [7:0]   order_sroa_20_03515_r1s1;
+  reg  [7:0]   order_sroa_20_03515_r1s2;
+  reg  [7:0]   order_sroa_20_03515_r1s3;
   reg  [15:0]  order_sroa_27_0_r1s1;
   reg  [15:0]  order_sroa_27_0_r1s2;
   reg  [15:0]  v220_r1s3;
@@ -916,69 +930,74 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [15:0]  v346_r1s3;
   reg  [15:0]  v355_r1s3;
   reg  [15:0]  v363_r1s3;
-  reg  [15:0]  order_sroa_342913_03475_r1s1;
-  reg  [15:0]  order_sroa_342913_03475_r1s2;
-  reg          or_i2383_r1s1;
-  reg          or_i2383_r1s2;
+  reg  [15:0]  order_sroa_342934_03516_r1s1;
+  reg  [15:0]  order_sroa_342934_03516_r1s2;
+  reg          or_i2402_r1s1;
+  reg          or_i2402_r1s2;
   reg          cmp_i24_i_r1s1;
   reg          cmp_i24_i_r1s2;
   reg          cmp_i28_i_r1s1;
   reg          cmp_i28_i_r1s2;
-  reg          cmp_i_i801_r1s1;
-  reg          cmp_i_i801_r1s2;
+  reg          cmp_i_i815_r1s1;
+  reg          cmp_i_i815_r1s2;
   reg          cmp_i20_i_r1s1;
   reg          cmp_i20_i_r1s2;
   reg  [15:0]  v221_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_1_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_2_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_3_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_4_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_5_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_6_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_7_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_8_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_9_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_10_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_11_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_12_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_13_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_14_r1s3;
-  reg  [15:0]  weight_i826_sroa_0_mux_val_15_r1s3;
-  reg  [63:0]  order_sroa_232910_03478_r1s1;
-  reg  [63:0]  sroa_speculated2918_r1s2;
-  reg  [63:0]  sroa_speculated2918_r1s3;
-  reg          or_i2375_r1s3;
-  reg          cmp_i389_i_r1s1;
-  reg          cmp_i389_i_r1s2;
-  reg          or_i2371_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_1_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_2_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_3_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_4_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_5_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_6_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_7_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_8_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_9_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_10_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_11_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_12_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_13_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_14_r1s3;
+  reg  [15:0]  weight_i839_sroa_0_mux_val_15_r1s3;
+  reg  [63:0]  order_sroa_232931_03520_r1s1;
+  reg  [63:0]  sroa_speculated2939_r1s2;
+  reg  [63:0]  sroa_speculated2939_r1s3;
+  reg          or_i2394_r1s3;
+  reg          cmp_i398_i_r1s1;
+  reg          cmp_i398_i_r1s2;
+  reg          or_i2390_r1s3;
   assign _GEN_1 = valid1_3 & (~valid1_4 | _GEN_0);
   assign _GEN_0 = valid1_4 & (~valid1_5 | _GEN);
-  reg          cmp_i23_not_r1s4;
-  reg          cmp_i23_not_r1s5;
-  wire         _GEN_7 = _GEN & cmp_i23_not_r1s5;
-  reg  [4:0]   order_sroa_39_03476_r1s1;
-  reg  [4:0]   order_sroa_39_03476_r1s2;
-  reg  [4:0]   order_sroa_39_03476_r1s3;
-  reg  [4:0]   order_sroa_39_03476_r1s4;
-  reg  [4:0]   order_sroa_39_03476_r1s5;
-  reg  [63:0]  order_sroa_422916_03477_r1s1;
-  reg  [63:0]  order_sroa_422916_03477_r1s2;
-  reg  [63:0]  order_sroa_422916_03477_r1s3;
-  reg  [63:0]  order_sroa_422916_03477_r1s4;
-  reg  [63:0]  order_sroa_422916_03477_r1s5;
+  reg          cmp_i24_not_r1s4;
+  reg          cmp_i24_not_r1s5;
+  wire         _GEN_7 = _GEN & cmp_i24_not_r1s5;
+  reg  [4:0]   order_sroa_39_03517_r1s1;
+  reg  [4:0]   order_sroa_39_03517_r1s2;
+  reg  [4:0]   order_sroa_39_03517_r1s3;
+  reg  [4:0]   order_sroa_39_03517_r1s4;
+  reg  [4:0]   order_sroa_39_03517_r1s5;
+  reg  [63:0]  order_sroa_422937_03518_r1s1;
+  reg  [63:0]  order_sroa_422937_03518_r1s2;
+  reg  [63:0]  order_sroa_422937_03518_r1s3;
+  reg  [63:0]  order_sroa_422937_03518_r1s4;
+  reg  [63:0]  order_sroa_422937_03518_r1s5;
+  reg  [31:0]  order_sroa_45_03519_r1s1;
+  reg  [31:0]  order_sroa_45_03519_r1s2;
+  reg  [31:0]  order_sroa_45_03519_r1s3;
+  reg  [31:0]  order_sroa_45_03519_r1s4;
+  reg  [31:0]  order_sroa_45_03519_r1s5;
   reg  [533:0] add_r1s3;
-  reg  [3:0]   order_sroa_0_03473_r1s1;
-  reg  [3:0]   order_sroa_0_03473_r1s2;
+  reg  [3:0]   order_sroa_0_03514_r1s1;
+  reg  [3:0]   order_sroa_0_03514_r1s2;
   reg  [5:0]   add_r1s3__1;
   reg  [534:0] add_r1s4;
-  reg          order_sroa_342913_03475_r1s1__1;
-  reg          order_sroa_342913_03475_r1s2__1;
+  reg          order_sroa_342934_03516_r1s1__1;
+  reg          order_sroa_342934_03516_r1s2__1;
   reg  [550:0] add_r1s3__2;
   reg  [550:0] add_r1s4__1;
   reg  [550:0] add_r1s5;
-  assign _GEN = valid1_5 & ~(cmp_i23_not_r1s5 & ~ranked_full_n);
+  assign _GEN = valid1_5 & ~(cmp_i24_not_r1s5 & ~ranked_full_n);
   reg          active1;
-  reg  [7:0]   hold_next_sroa_50_03452;
+  reg  [7:0]   hold_next_sroa_53_03493;
   reg  [31:0]  hold_spec_select;
   reg  [31:0]  hold_lost_pages_sroa_0_1;
   reg  [31:0]  hold_corrupted_rows_sroa_0_1;
@@ -1008,358 +1027,360 @@ module kv_prefetch_rank_speckv_Prefetch(
       valid1_3 <= _GEN_2 | valid1_3 & ~_GEN_1;
       valid1_4 <= _GEN_1 | valid1_4 & ~_GEN_0;
       valid1_5 <= _GEN_0 | valid1_5 & ~_GEN;
-      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_4 & next_sroa_45_03451_r1);
+      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_4 & next_sroa_48_03492_r1);
       active1 <= _GEN_5 | active1 & ~_GEN_10;
       valid2_0 <= _GEN_10 | valid2_0 & ~_GEN_8;
       active2 <= _GEN_10 | active2 & ~_GEN_9;
     end
   end // always_ff @(posedge)
   reg  [15:0]  order_sroa_27_0_r1;
-  reg  [31:0]  other_keys_sroa_0_03481_r1;
-  reg  [31:0]  lost_pages_sroa_0_03480_r1;
-  reg  [31:0]  corrupted_rows_sroa_0_03479_r1;
-  reg  [63:0]  order_sroa_232910_03478_r1;
-  reg  [63:0]  order_sroa_422916_03477_r1;
-  reg  [4:0]   order_sroa_39_03476_r1;
-  reg  [16:0]  order_sroa_342913_03475_r1;
-  reg  [7:0]   order_sroa_20_03474_r1;
-  reg  [3:0]   order_sroa_0_03473_r1;
-  reg          cmp_i2152_r1s1;
-  reg          cmp_i2152_r1s2;
-  reg          tobool_not_i681_r1s1;
-  reg          tobool_not_i681_r1s2;
+  reg  [31:0]  other_keys_sroa_0_03523_r1;
+  reg  [31:0]  lost_pages_sroa_0_03522_r1;
+  reg  [31:0]  corrupted_rows_sroa_0_03521_r1;
+  reg  [63:0]  order_sroa_232931_03520_r1;
+  reg  [31:0]  order_sroa_45_03519_r1;
+  reg  [63:0]  order_sroa_422937_03518_r1;
+  reg  [4:0]   order_sroa_39_03517_r1;
+  reg  [16:0]  order_sroa_342934_03516_r1;
+  reg  [7:0]   order_sroa_20_03515_r1;
+  reg  [3:0]   order_sroa_0_03514_r1;
+  reg          cmp_i2155_r1s1;
+  reg          cmp_i2155_r1s2;
+  reg          tobool_not_i695_r1s1;
+  reg          tobool_not_i695_r1s2;
   reg  [577:0] table_r1s2;
-  reg          tobool_not_i676_r1s1;
-  reg          tobool_not_i676_r1s2;
-  reg  [255:0] waiting_sroa_0_03472_r1;
-  reg  [255:0] waiting_sroa_5_03471_r1;
-  reg  [63:0]  waiting_sroa_8_03470_r1;
-  reg  [1:0]   waiting_sroa_11_03469_r1;
+  reg          tobool_not_i690_r1s1;
+  reg          tobool_not_i690_r1s2;
+  reg  [255:0] waiting_sroa_0_03513_r1;
+  reg  [255:0] waiting_sroa_5_03512_r1;
+  reg  [63:0]  waiting_sroa_8_03511_r1;
+  reg  [1:0]   waiting_sroa_11_03510_r1;
   reg          parity_r1s2;
-  reg          waiting_sroa_14_03468_r1;
+  reg          waiting_sroa_14_03509_r1;
   reg  [15:0]  far_sroa_14_0_r1s1;
   reg  [15:0]  far_sroa_14_0_r1s2;
-  reg          cmp_i49_i513_r1s1;
-  reg          cmp_i49_i513_r1s2;
-  reg  [63:0]  far_sroa_103347_0_r1s1;
-  reg          cmp_i31_i529_r1s2;
-  reg  [15:0]  waiting_sroa_172866_03467_r1;
+  reg          cmp_i49_i525_r1s1;
+  reg          cmp_i49_i525_r1s2;
+  reg  [63:0]  far_sroa_103386_0_r1s1;
+  reg          cmp_i31_i541_r1s2;
+  reg  [15:0]  waiting_sroa_172887_03508_r1;
   reg  [16:0]  v375_r1s1;
   reg  [16:0]  v375_r1s2;
-  reg  [255:0] waiting_sroa_212867_03466_r1;
-  reg          waiting_sroa_24_03465_r1;
-  reg  [255:0] written1_sroa_0_03464_r1;
-  reg  [255:0] written1_sroa_6_03463_r1;
-  reg  [63:0]  written1_sroa_10_03462_r1;
-  reg          written1_sroa_14_03461_r1;
-  reg          written1_sroa_18_03460_r1;
-  reg          written2_sroa_14_03459_r1;
-  reg          written2_sroa_11_03458_r1;
-  reg  [63:0]  written2_sroa_8_03457_r1;
-  reg  [255:0] written2_sroa_5_03456_r1;
-  reg  [255:0] written2_sroa_0_03455_r1;
-  reg  [1:0]   made_up_sroa_0_03454_r1;
-  reg          and_i245_i_r1s1;
-  reg          and_i245_i_r1s2;
-  reg          holds_next_sroa_0_03453_r1;
-  reg          next_sroa_50_03452_r1;
-  reg          next_sroa_41_03450_r1;
-  reg  [7:0]   next_sroa_36_03449_r1;
-  reg          next_sroa_32_03448_r1;
-  reg  [63:0]  next_sroa_293369_03447_r1;
-  reg  [4:0]   next_sroa_26_03446_r1;
-  reg  [16:0]  next_sroa_213366_03445_r1;
-  reg  [15:0]  next_sroa_16_03444_r1;
-  reg  [63:0]  next_sroa_113361_03443_r1;
-  reg  [7:0]   next_sroa_8_03442_r1;
-  reg  [3:0]   next_sroa_0_03441_r1;
-  reg  [255:0] written0_sroa_0_03440_r1;
-  reg  [255:0] written0_sroa_8_03439_r1;
-  reg  [63:0]  written0_sroa_14_03438_r1;
-  reg          written0_sroa_20_03437_r1;
-  reg          written0_sroa_26_03436_r1;
+  reg  [255:0] waiting_sroa_212888_03507_r1;
+  reg          waiting_sroa_24_03506_r1;
+  reg  [255:0] written1_sroa_0_03505_r1;
+  reg  [255:0] written1_sroa_6_03504_r1;
+  reg  [63:0]  written1_sroa_10_03503_r1;
+  reg          written1_sroa_14_03502_r1;
+  reg          written1_sroa_18_03501_r1;
+  reg          written2_sroa_14_03500_r1;
+  reg          written2_sroa_11_03499_r1;
+  reg  [63:0]  written2_sroa_8_03498_r1;
+  reg  [255:0] written2_sroa_5_03497_r1;
+  reg  [255:0] written2_sroa_0_03496_r1;
+  reg  [1:0]   made_up_sroa_0_03495_r1;
+  reg          and_i254_i_r1s1;
+  reg          and_i254_i_r1s2;
+  reg          holds_next_sroa_0_03494_r1;
+  reg          next_sroa_53_03493_r1;
+  reg          next_sroa_44_03491_r1;
+  reg  [7:0]   next_sroa_39_03490_r1;
+  reg          next_sroa_35_03489_r1;
+  reg  [31:0]  next_sroa_32_03488_r1;
+  reg  [63:0]  next_sroa_293408_03487_r1;
+  reg  [4:0]   next_sroa_26_03486_r1;
+  reg  [16:0]  next_sroa_213405_03485_r1;
+  reg  [15:0]  next_sroa_16_03484_r1;
+  reg  [63:0]  next_sroa_113400_03483_r1;
+  reg  [7:0]   next_sroa_8_03482_r1;
+  reg  [3:0]   next_sroa_0_03481_r1;
+  reg  [255:0] written0_sroa_0_03480_r1;
+  reg  [255:0] written0_sroa_8_03479_r1;
+  reg  [63:0]  written0_sroa_14_03478_r1;
+  reg          written0_sroa_20_03477_r1;
+  reg          written0_sroa_26_03476_r1;
   reg          and_r1s1;
   reg          and_r1s2;
   reg          tobool_not_i_i_r1s1;
   reg          tobool_not_i_i_r1s2;
-  reg  [63:0]  next_sroa_113361_03443_r1s1;
-  reg          cmp_i31_i431_r1s2;
-  reg          and_i239_i_r1s1;
-  reg          and_i239_i_r1s2;
-  reg  [15:0]  next_sroa_16_03444_r1s1;
-  reg  [15:0]  next_sroa_16_03444_r1s2;
-  reg          next_sroa_32_03448_r1s1;
-  reg          or_i2367_r1s2;
-  reg          row_sroa_76_03435_r1;
+  reg  [63:0]  next_sroa_113400_03483_r1s1;
+  reg          cmp_i31_i443_r1s2;
+  reg          and_i248_i_r1s1;
+  reg          and_i248_i_r1s2;
+  reg  [15:0]  next_sroa_16_03484_r1s1;
+  reg  [15:0]  next_sroa_16_03484_r1s2;
+  reg          next_sroa_35_03489_r1s1;
+  reg          or_i2386_r1s2;
+  reg          row_sroa_76_03475_r1;
   reg          tobool145_not_i_r1s1;
   reg          tobool145_not_i_r1s2;
-  reg          row_sroa_65_03434_r1;
-  reg          next_sroa_41_03450_r1s1;
-  reg          next_sroa_41_03450_r1s2;
-  reg  [16:0]  next_sroa_213366_03445_r1s1;
-  reg  [16:0]  next_sroa_213366_03445_r1s2;
-  reg  [255:0] row_sroa_583294_03433_r1;
-  reg          cmp_i360_r1s1;
-  reg          cmp_i360_r1s2;
-  reg  [15:0]  row_sroa_513290_03432_r1;
-  reg          row_sroa_41_03431_r1;
-  reg  [1:0]   row_sroa_33_03430_r1;
-  reg  [63:0]  row_sroa_25_03429_r1;
-  reg          next_sroa_36_03449_r1s1;
-  reg          next_sroa_36_03449_r1s2;
-  reg  [255:0] row_sroa_12_03428_r1;
-  reg  [255:0] row_sroa_0_03427_r1;
+  reg          row_sroa_65_03474_r1;
+  reg          next_sroa_44_03491_r1s1;
+  reg          next_sroa_44_03491_r1s2;
+  reg  [16:0]  next_sroa_213405_03485_r1s1;
+  reg  [16:0]  next_sroa_213405_03485_r1s2;
+  reg  [255:0] row_sroa_583330_03473_r1;
+  reg          cmp_i382_r1s1;
+  reg          cmp_i382_r1s2;
+  reg  [15:0]  row_sroa_513326_03472_r1;
+  reg          row_sroa_41_03471_r1;
+  reg  [1:0]   row_sroa_33_03470_r1;
+  reg  [63:0]  row_sroa_25_03469_r1;
+  reg          next_sroa_39_03490_r1s1;
+  reg          next_sroa_39_03490_r1s2;
+  reg  [255:0] row_sroa_12_03468_r1;
+  reg  [255:0] row_sroa_0_03467_r1;
   wire [16:0]  _GEN_11 = {1'h0, v375_r1s2[15:0]};
-  wire         _GEN_12 = _GEN_5 | next_sroa_45_03451_r1;
-  wire [16:0]  _GEN_13 = {1'h0, next_sroa_213366_03445_r1s2[15:0]};
+  wire         _GEN_12 = _GEN_5 | next_sroa_48_03492_r1;
+  wire [16:0]  _GEN_13 = {1'h0, next_sroa_213405_03485_r1s2[15:0]};
   wire [255:0] _GEN_14 =
-    tobool_not_i_i_r1s2 ? waiting_sroa_5_03471_r1 : written0_sroa_8_03439_r1;
+    tobool_not_i_i_r1s2 ? waiting_sroa_5_03512_r1 : written0_sroa_8_03479_r1;
   wire [255:0] _GEN_15 =
-    tobool_not_i_i_r1s2 ? waiting_sroa_0_03472_r1 : written0_sroa_0_03440_r1;
-  wire         _GEN_16 = made_up_sroa_0_03454_r1 == 2'h0;
-  wire         _GEN_17 = ~row_sroa_65_03434_r1 & row_sroa_76_03435_r1;
-  wire         _GEN_18 = row_sroa_513290_03432_r1[15] | row_sroa_76_03435_r1;
+    tobool_not_i_i_r1s2 ? waiting_sroa_0_03513_r1 : written0_sroa_0_03480_r1;
+  wire         _GEN_16 = made_up_sroa_0_03495_r1 == 2'h0;
+  wire         _GEN_17 = ~row_sroa_65_03474_r1 & row_sroa_76_03475_r1;
+  wire         _GEN_18 = row_sroa_513326_03472_r1[15] | row_sroa_76_03475_r1;
   wire [15:0]  _GEN_19 =
-    {row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[15:0] & _GEN_18,
-     row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[14],
-     row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[13],
-     row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[12],
-     row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[11],
-     row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[10],
-     row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[9],
-     row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[8],
-     row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[7],
-     row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[6],
-     row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[5],
-     row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[4],
-     row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[3],
-     row_sroa_583294_03433_r1[47:32] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[2],
-     row_sroa_583294_03433_r1[31:16] >= row_sroa_12_03428_r1[15:0]
-       & row_sroa_513290_03432_r1[1],
+    {row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[15:0] & _GEN_18,
+     row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[14],
+     row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[13],
+     row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[12],
+     row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[11],
+     row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[10],
+     row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[9],
+     row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[8],
+     row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[7],
+     row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[6],
+     row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[5],
+     row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[4],
+     row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[3],
+     row_sroa_583330_03473_r1[47:32] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[2],
+     row_sroa_583330_03473_r1[31:16] >= row_sroa_12_03468_r1[15:0]
+       & row_sroa_513326_03472_r1[1],
      _GEN_17};
   wire         _GEN_20 =
-    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[31:16] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[47:32] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[2]
-    | row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[3]
-    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[4]
-    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[5]
-    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[6]
-    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[31:16]
-    & row_sroa_513290_03432_r1[14];
+    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[31:16] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[47:32] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[2]
+    | row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[3]
+    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[4]
+    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[5]
+    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[6]
+    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[31:16]
+    & row_sroa_513326_03472_r1[14];
   wire         _GEN_21 =
-    row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[47:32] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[63:48] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[3]
-    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[4]
-    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[5]
-    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[6]
-    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[47:32]
-    & row_sroa_513290_03432_r1[13];
+    row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[47:32] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[3]
+    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[4]
+    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[5]
+    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[6]
+    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[47:32]
+    & row_sroa_513326_03472_r1[13];
   wire         _GEN_22 =
-    row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[63:48] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[79:64] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[4]
-    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[5]
-    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[6]
-    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[63:48]
-    & row_sroa_513290_03432_r1[12];
+    row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[63:48] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[4]
+    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[5]
+    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[6]
+    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[63:48]
+    & row_sroa_513326_03472_r1[12];
   wire         _GEN_23 =
-    row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[79:64] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[95:80] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[5]
-    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[6]
-    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[79:64]
-    & row_sroa_513290_03432_r1[11];
+    row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[79:64] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[5]
+    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[6]
+    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[79:64]
+    & row_sroa_513326_03472_r1[11];
   wire         _GEN_24 =
-    row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[95:80] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[111:96] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[6]
-    | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[95:80]
-    & row_sroa_513290_03432_r1[10];
+    row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[95:80] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[6]
+    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[95:80]
+    & row_sroa_513326_03472_r1[10];
   wire         _GEN_25 =
-    row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[111:96] & _GEN_18
-    | _GEN_17 | row_sroa_583294_03433_r1[127:112] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[7]
-    | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[8]
-    | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[111:96]
-    & row_sroa_513290_03432_r1[9];
+    row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[111:96] & _GEN_18
+    | _GEN_17 | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[7]
+    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[8]
+    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[111:96]
+    & row_sroa_513326_03472_r1[9];
   wire         _GEN_26 =
-    row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[127:112] & _GEN_18
-    | _GEN_17 | row_sroa_583294_03433_r1[143:128] >= row_sroa_12_03428_r1[127:112]
-    & row_sroa_513290_03432_r1[8];
+    row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[127:112] & _GEN_18
+    | _GEN_17 | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[127:112]
+    & row_sroa_513326_03472_r1[8];
   wire         _GEN_27 =
-    _GEN_17 | row_sroa_583294_03433_r1[159:144] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[9]
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[143:128]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[143:128] & _GEN_18;
+    _GEN_17 | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[9]
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[143:128]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[143:128] & _GEN_18;
   wire         _GEN_28 =
-    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[159:144] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[175:160] >= row_sroa_12_03428_r1[159:144]
-    & row_sroa_513290_03432_r1[10]
-    | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[159:144]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[159:144]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[159:144]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[159:144]
-    & row_sroa_513290_03432_r1[14];
+    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[159:144] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[159:144]
+    & row_sroa_513326_03472_r1[10]
+    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[159:144]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[159:144]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[159:144]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[159:144]
+    & row_sroa_513326_03472_r1[14];
   wire         _GEN_29 =
-    row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[175:160]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[175:160] & _GEN_18
-    | _GEN_17 | row_sroa_583294_03433_r1[191:176] >= row_sroa_12_03428_r1[175:160]
-    & row_sroa_513290_03432_r1[11]
-    | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[175:160]
-    & row_sroa_513290_03432_r1[12]
-    | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[175:160]
-    & row_sroa_513290_03432_r1[13];
+    row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[175:160]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[175:160] & _GEN_18
+    | _GEN_17 | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[175:160]
+    & row_sroa_513326_03472_r1[11]
+    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[175:160]
+    & row_sroa_513326_03472_r1[12]
+    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[175:160]
+    & row_sroa_513326_03472_r1[13];
   wire         _GEN_30 =
-    row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[191:176]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[191:176]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[191:176] & _GEN_18
-    | _GEN_17 | row_sroa_583294_03433_r1[207:192] >= row_sroa_12_03428_r1[191:176]
-    & row_sroa_513290_03432_r1[12];
+    row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[191:176]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[191:176]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[191:176] & _GEN_18
+    | _GEN_17 | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[191:176]
+    & row_sroa_513326_03472_r1[12];
   wire         _GEN_31 =
-    _GEN_17 | row_sroa_583294_03433_r1[223:208] >= row_sroa_12_03428_r1[207:192]
-    & row_sroa_513290_03432_r1[13]
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[207:192]
-    & row_sroa_513290_03432_r1[14]
-    | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[207:192] & _GEN_18;
+    _GEN_17 | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[207:192]
+    & row_sroa_513326_03472_r1[13]
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[207:192]
+    & row_sroa_513326_03472_r1[14]
+    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[207:192] & _GEN_18;
   wire         _GEN_32 =
-    row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[223:208] & _GEN_18 | _GEN_17
-    | row_sroa_583294_03433_r1[239:224] >= row_sroa_12_03428_r1[223:208]
-    & row_sroa_513290_03432_r1[14];
+    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[223:208] & _GEN_18 | _GEN_17
+    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[223:208]
+    & row_sroa_513326_03472_r1[14];
   wire         _GEN_33 =
-    _GEN_17 | row_sroa_583294_03433_r1[255:240] >= row_sroa_12_03428_r1[239:224]
+    _GEN_17 | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[239:224]
     & _GEN_18;
   wire [15:0]  _GEN_34 =
     {_GEN_17,
@@ -1377,301 +1398,301 @@ module kv_prefetch_rank_speckv_Prefetch(
      _GEN_22,
      _GEN_21,
      _GEN_20,
-     |_GEN_19} | {_GEN_18, row_sroa_513290_03432_r1[14:0]};
-  wire [15:0]  _GEN_35 = _GEN_34[0] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[15:0];
+     |_GEN_19} | {_GEN_18, row_sroa_513326_03472_r1[14:0]};
+  wire [15:0]  _GEN_35 = _GEN_34[0] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[15:0];
   wire [15:0]  _GEN_36 =
     (|_GEN_19)
-      ? row_sroa_0_03427_r1[15:0]
-      : _GEN_34[1] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[31:16];
+      ? row_sroa_0_03467_r1[15:0]
+      : _GEN_34[1] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[31:16];
   wire [15:0]  _GEN_37 =
     _GEN_20
-      ? row_sroa_0_03427_r1[31:16]
-      : _GEN_34[2] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[47:32];
+      ? row_sroa_0_03467_r1[31:16]
+      : _GEN_34[2] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[47:32];
   wire [15:0]  _GEN_38 =
     _GEN_21
-      ? row_sroa_0_03427_r1[47:32]
-      : _GEN_34[3] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[63:48];
+      ? row_sroa_0_03467_r1[47:32]
+      : _GEN_34[3] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[63:48];
   wire [15:0]  _GEN_39 =
     _GEN_22
-      ? row_sroa_0_03427_r1[63:48]
-      : _GEN_34[4] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[79:64];
+      ? row_sroa_0_03467_r1[63:48]
+      : _GEN_34[4] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[79:64];
   wire [15:0]  _GEN_40 =
     ~_GEN_23
-      ? (_GEN_34[5] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[95:80])
-      : row_sroa_0_03427_r1[79:64];
+      ? (_GEN_34[5] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[95:80])
+      : row_sroa_0_03467_r1[79:64];
   wire [15:0]  _GEN_41 =
     ~_GEN_24
-      ? (_GEN_34[6] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[111:96])
-      : row_sroa_0_03427_r1[95:80];
+      ? (_GEN_34[6] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[111:96])
+      : row_sroa_0_03467_r1[95:80];
   wire [15:0]  _GEN_42 =
     ~_GEN_25
-      ? (_GEN_34[7] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[127:112])
-      : row_sroa_0_03427_r1[111:96];
+      ? (_GEN_34[7] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[127:112])
+      : row_sroa_0_03467_r1[111:96];
   wire [15:0]  _GEN_43 =
     ~_GEN_26
-      ? (_GEN_34[8] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[143:128])
-      : row_sroa_0_03427_r1[127:112];
+      ? (_GEN_34[8] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[143:128])
+      : row_sroa_0_03467_r1[127:112];
   wire [15:0]  _GEN_44 =
     ~_GEN_27
-      ? (_GEN_34[9] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[159:144])
-      : row_sroa_0_03427_r1[143:128];
+      ? (_GEN_34[9] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[159:144])
+      : row_sroa_0_03467_r1[143:128];
   wire [15:0]  _GEN_45 =
     ~_GEN_28
-      ? (_GEN_34[10] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[175:160])
-      : row_sroa_0_03427_r1[159:144];
+      ? (_GEN_34[10] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[175:160])
+      : row_sroa_0_03467_r1[159:144];
   wire [15:0]  _GEN_46 =
     ~_GEN_29
-      ? (_GEN_34[11] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[191:176])
-      : row_sroa_0_03427_r1[175:160];
+      ? (_GEN_34[11] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[191:176])
+      : row_sroa_0_03467_r1[175:160];
   wire [15:0]  _GEN_47 =
     ~_GEN_30
-      ? (_GEN_34[12] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[207:192])
-      : row_sroa_0_03427_r1[191:176];
+      ? (_GEN_34[12] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[207:192])
+      : row_sroa_0_03467_r1[191:176];
   wire [15:0]  _GEN_48 =
     ~_GEN_31
-      ? (_GEN_34[13] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[223:208])
-      : row_sroa_0_03427_r1[207:192];
+      ? (_GEN_34[13] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[223:208])
+      : row_sroa_0_03467_r1[207:192];
   wire [15:0]  _GEN_49 =
     ~_GEN_32
-      ? (_GEN_34[14] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[239:224])
-      : row_sroa_0_03427_r1[223:208];
+      ? (_GEN_34[14] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[239:224])
+      : row_sroa_0_03467_r1[223:208];
   wire [15:0]  _GEN_50 =
     ~_GEN_33
-      ? (_GEN_34[15] ? order_sroa_27_0_r1s2 : row_sroa_0_03427_r1[255:240])
-      : row_sroa_0_03427_r1[239:224];
+      ? (_GEN_34[15] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[255:240])
+      : row_sroa_0_03467_r1[239:224];
   wire [15:0]  _GEN_51 =
-    (_GEN_18 ? row_sroa_583294_03433_r1[255:240] : 16'h0)
-    | (row_sroa_513290_03432_r1[7] ? row_sroa_583294_03433_r1[127:112] : 16'h0)
-    | (row_sroa_513290_03432_r1[11] ? row_sroa_583294_03433_r1[191:176] : 16'h0)
-    | (row_sroa_513290_03432_r1[3] ? row_sroa_583294_03433_r1[63:48] : 16'h0)
-    | (row_sroa_513290_03432_r1[13] ? row_sroa_583294_03433_r1[223:208] : 16'h0)
-    | (row_sroa_513290_03432_r1[5] ? row_sroa_583294_03433_r1[95:80] : 16'h0)
-    | (row_sroa_513290_03432_r1[9] ? row_sroa_583294_03433_r1[159:144] : 16'h0)
-    | (row_sroa_513290_03432_r1[1] ? row_sroa_583294_03433_r1[31:16] : 16'h0)
-    | (row_sroa_513290_03432_r1[14] ? row_sroa_583294_03433_r1[239:224] : 16'h0)
-    | (row_sroa_513290_03432_r1[6] ? row_sroa_583294_03433_r1[111:96] : 16'h0)
-    | (row_sroa_513290_03432_r1[10] ? row_sroa_583294_03433_r1[175:160] : 16'h0)
-    | (row_sroa_513290_03432_r1[2] ? row_sroa_583294_03433_r1[47:32] : 16'h0)
-    | (row_sroa_513290_03432_r1[12] ? row_sroa_583294_03433_r1[207:192] : 16'h0)
-    | (row_sroa_513290_03432_r1[4] ? row_sroa_583294_03433_r1[79:64] : 16'h0)
-    | (row_sroa_513290_03432_r1[8] ? row_sroa_583294_03433_r1[143:128] : 16'h0)
-    | (row_sroa_513290_03432_r1[0] ? row_sroa_583294_03433_r1[15:0] : 16'h0);
-  wire         _GEN_52 = order_sroa_0_03473_r1 == 4'h6;
-  wire         _GEN_53 = or_i2383_r1s2 & row_sroa_41_03431_r1;
-  wire         _GEN_54 = order_sroa_0_03473_r1 == 4'h1;
+    (_GEN_18 ? row_sroa_583330_03473_r1[255:240] : 16'h0)
+    | (row_sroa_513326_03472_r1[7] ? row_sroa_583330_03473_r1[127:112] : 16'h0)
+    | (row_sroa_513326_03472_r1[11] ? row_sroa_583330_03473_r1[191:176] : 16'h0)
+    | (row_sroa_513326_03472_r1[3] ? row_sroa_583330_03473_r1[63:48] : 16'h0)
+    | (row_sroa_513326_03472_r1[13] ? row_sroa_583330_03473_r1[223:208] : 16'h0)
+    | (row_sroa_513326_03472_r1[5] ? row_sroa_583330_03473_r1[95:80] : 16'h0)
+    | (row_sroa_513326_03472_r1[9] ? row_sroa_583330_03473_r1[159:144] : 16'h0)
+    | (row_sroa_513326_03472_r1[1] ? row_sroa_583330_03473_r1[31:16] : 16'h0)
+    | (row_sroa_513326_03472_r1[14] ? row_sroa_583330_03473_r1[239:224] : 16'h0)
+    | (row_sroa_513326_03472_r1[6] ? row_sroa_583330_03473_r1[111:96] : 16'h0)
+    | (row_sroa_513326_03472_r1[10] ? row_sroa_583330_03473_r1[175:160] : 16'h0)
+    | (row_sroa_513326_03472_r1[2] ? row_sroa_583330_03473_r1[47:32] : 16'h0)
+    | (row_sroa_513326_03472_r1[12] ? row_sroa_583330_03473_r1[207:192] : 16'h0)
+    | (row_sroa_513326_03472_r1[4] ? row_sroa_583330_03473_r1[79:64] : 16'h0)
+    | (row_sroa_513326_03472_r1[8] ? row_sroa_583330_03473_r1[143:128] : 16'h0)
+    | (row_sroa_513326_03472_r1[0] ? row_sroa_583330_03473_r1[15:0] : 16'h0);
+  wire         _GEN_52 = order_sroa_0_03514_r1 == 4'h6;
+  wire         _GEN_53 = or_i2402_r1s2 & row_sroa_41_03471_r1;
+  wire         _GEN_54 = order_sroa_0_03514_r1 == 4'h1;
   wire         _GEN_55 =
-    _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03434_r1 | cmp_i28_i_r1s2
-    | ~row_sroa_65_03434_r1 & cmp_i_i801_r1s2;
-  wire         _GEN_56 = cmp_i20_i_r1s2 & row_sroa_65_03434_r1;
+    _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03474_r1 | cmp_i28_i_r1s2
+    | ~row_sroa_65_03474_r1 & cmp_i_i815_r1s2;
+  wire         _GEN_56 = cmp_i20_i_r1s2 & row_sroa_65_03474_r1;
   wire [15:0]  _GEN_57 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[15:1]} : row_sroa_12_03428_r1[15:0];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[15:1]} : row_sroa_12_03468_r1[15:0];
   wire [15:0]  _GEN_58 =
-    _GEN_17 ? order_sroa_342913_03475_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
-  wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[15:0];
+    _GEN_17 ? order_sroa_342934_03516_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
+  wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[15:0];
   wire [15:0]  _GEN_60 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[31:17]} : row_sroa_12_03428_r1[31:16];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[31:17]} : row_sroa_12_03468_r1[31:16];
   wire [15:0]  _GEN_61 = (|_GEN_19) ? _GEN_59 : _GEN_34[1] ? _GEN_51 : _GEN_60;
-  wire [15:0]  _GEN_62 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[31:16];
+  wire [15:0]  _GEN_62 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[31:16];
   wire [15:0]  _GEN_63 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[47:33]} : row_sroa_12_03428_r1[47:32];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[47:33]} : row_sroa_12_03468_r1[47:32];
   wire [15:0]  _GEN_64 = _GEN_20 ? _GEN_62 : _GEN_34[2] ? _GEN_51 : _GEN_63;
-  wire [15:0]  _GEN_65 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[47:32];
+  wire [15:0]  _GEN_65 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[47:32];
   wire [15:0]  _GEN_66 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[63:49]} : row_sroa_12_03428_r1[63:48];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[63:49]} : row_sroa_12_03468_r1[63:48];
   wire [15:0]  _GEN_67 = _GEN_21 ? _GEN_65 : _GEN_34[3] ? _GEN_51 : _GEN_66;
-  wire [15:0]  _GEN_68 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[63:48];
+  wire [15:0]  _GEN_68 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[63:48];
   wire [15:0]  _GEN_69 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[79:65]} : row_sroa_12_03428_r1[79:64];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[79:65]} : row_sroa_12_03468_r1[79:64];
   wire [15:0]  _GEN_70 = _GEN_22 ? _GEN_68 : _GEN_34[4] ? _GEN_51 : _GEN_69;
   wire [15:0]  _GEN_71 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[95:81]} : row_sroa_12_03428_r1[95:80];
-  wire [15:0]  _GEN_72 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[79:64];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[95:81]} : row_sroa_12_03468_r1[95:80];
+  wire [15:0]  _GEN_72 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[79:64];
   wire [15:0]  _GEN_73 = ~_GEN_23 ? (_GEN_34[5] ? _GEN_51 : _GEN_71) : _GEN_72;
   wire [15:0]  _GEN_74 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[111:97]} : row_sroa_12_03428_r1[111:96];
-  wire [15:0]  _GEN_75 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[95:80];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[111:97]} : row_sroa_12_03468_r1[111:96];
+  wire [15:0]  _GEN_75 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[95:80];
   wire [15:0]  _GEN_76 = ~_GEN_24 ? (_GEN_34[6] ? _GEN_51 : _GEN_74) : _GEN_75;
   wire [15:0]  _GEN_77 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[127:113]} : row_sroa_12_03428_r1[127:112];
-  wire [15:0]  _GEN_78 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[111:96];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[127:113]} : row_sroa_12_03468_r1[127:112];
+  wire [15:0]  _GEN_78 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[111:96];
   wire [15:0]  _GEN_79 = ~_GEN_25 ? (_GEN_34[7] ? _GEN_51 : _GEN_77) : _GEN_78;
   wire [15:0]  _GEN_80 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[143:129]} : row_sroa_12_03428_r1[143:128];
-  wire [15:0]  _GEN_81 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[127:112];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[143:129]} : row_sroa_12_03468_r1[143:128];
+  wire [15:0]  _GEN_81 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[127:112];
   wire [15:0]  _GEN_82 = ~_GEN_26 ? (_GEN_34[8] ? _GEN_51 : _GEN_80) : _GEN_81;
   wire [15:0]  _GEN_83 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[159:145]} : row_sroa_12_03428_r1[159:144];
-  wire [15:0]  _GEN_84 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[143:128];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[159:145]} : row_sroa_12_03468_r1[159:144];
+  wire [15:0]  _GEN_84 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[143:128];
   wire [15:0]  _GEN_85 = ~_GEN_27 ? (_GEN_34[9] ? _GEN_51 : _GEN_83) : _GEN_84;
   wire [15:0]  _GEN_86 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[175:161]} : row_sroa_12_03428_r1[175:160];
-  wire [15:0]  _GEN_87 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[159:144];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[175:161]} : row_sroa_12_03468_r1[175:160];
+  wire [15:0]  _GEN_87 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[159:144];
   wire [15:0]  _GEN_88 = ~_GEN_28 ? (_GEN_34[10] ? _GEN_51 : _GEN_86) : _GEN_87;
   wire [15:0]  _GEN_89 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[191:177]} : row_sroa_12_03428_r1[191:176];
-  wire [15:0]  _GEN_90 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[175:160];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[191:177]} : row_sroa_12_03468_r1[191:176];
+  wire [15:0]  _GEN_90 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[175:160];
   wire [15:0]  _GEN_91 = ~_GEN_29 ? (_GEN_34[11] ? _GEN_51 : _GEN_89) : _GEN_90;
   wire [15:0]  _GEN_92 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[207:193]} : row_sroa_12_03428_r1[207:192];
-  wire [15:0]  _GEN_93 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[191:176];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[207:193]} : row_sroa_12_03468_r1[207:192];
+  wire [15:0]  _GEN_93 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[191:176];
   wire [15:0]  _GEN_94 = ~_GEN_30 ? (_GEN_34[12] ? _GEN_51 : _GEN_92) : _GEN_93;
   wire [15:0]  _GEN_95 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[223:209]} : row_sroa_12_03428_r1[223:208];
-  wire [15:0]  _GEN_96 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[207:192];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[223:209]} : row_sroa_12_03468_r1[223:208];
+  wire [15:0]  _GEN_96 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[207:192];
   wire [15:0]  _GEN_97 = ~_GEN_31 ? (_GEN_34[13] ? _GEN_51 : _GEN_95) : _GEN_96;
   wire [15:0]  _GEN_98 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[239:225]} : row_sroa_12_03428_r1[239:224];
-  wire [15:0]  _GEN_99 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[223:208];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[239:225]} : row_sroa_12_03468_r1[239:224];
+  wire [15:0]  _GEN_99 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[223:208];
   wire [15:0]  _GEN_100 = ~_GEN_32 ? (_GEN_34[14] ? _GEN_51 : _GEN_98) : _GEN_99;
   wire [15:0]  _GEN_101 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03428_r1[255:241]} : row_sroa_12_03428_r1[255:240];
-  wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03428_r1[239:224];
+      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[255:241]} : row_sroa_12_03468_r1[255:240];
+  wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[239:224];
   wire [15:0]  _GEN_103 = ~_GEN_33 ? (_GEN_34[15] ? _GEN_51 : _GEN_101) : _GEN_102;
   wire [63:0]  _GEN_104 =
-    cmp_i_i801_r1s1 ? order_sroa_232910_03478_r1s1 : row_sroa_25_03429_r1;
-  wire         _GEN_105 = cmp_i_i801_r1s2 | row_sroa_33_03430_r1[0] & ~_GEN_55;
-  wire         _GEN_106 = cmp_i389_i_r1s2 | row_sroa_41_03431_r1 & ~_GEN_55;
+    cmp_i_i815_r1s1 ? order_sroa_232931_03520_r1s1 : row_sroa_25_03469_r1;
+  wire         _GEN_105 = cmp_i_i815_r1s2 | row_sroa_33_03470_r1[0] & ~_GEN_55;
+  wire         _GEN_106 = cmp_i398_i_r1s2 | row_sroa_41_03471_r1 & ~_GEN_55;
   wire [31:0]  _GEN_107 =
-    other_keys_sroa_0_03481_r1
-    + {31'h0, _GEN_17 & ~row_sroa_41_03431_r1 & row_sroa_33_03430_r1[0]};
+    other_keys_sroa_0_03523_r1
+    + {31'h0, _GEN_17 & ~row_sroa_41_03471_r1 & row_sroa_33_03470_r1[0]};
   wire [31:0]  _GEN_108 =
-    lost_pages_sroa_0_03480_r1
+    lost_pages_sroa_0_03522_r1
     + {31'h0,
-       row_sroa_76_03435_r1 & row_sroa_65_03434_r1 & (|(row_sroa_12_03428_r1[255:240]))};
-  wire [31:0]  _GEN_109 = corrupted_rows_sroa_0_03479_r1 + {31'h0, _GEN_53};
+       row_sroa_76_03475_r1 & row_sroa_65_03474_r1 & (|(row_sroa_12_03468_r1[255:240]))};
+  wire [31:0]  _GEN_109 = corrupted_rows_sroa_0_03521_r1 + {31'h0, _GEN_53};
   wire         _GEN_110 = _GEN_5 | _GEN_4;
   wire         _GEN_111 = _GEN_5 | _GEN_2;
-  wire [2:0]   _GEN_112 = next_sroa_45_03451_r1 ? 3'h0 : orders_dout[183:181];
+  wire [2:0]   _GEN_112 = next_sroa_48_03492_r1 ? 3'h0 : orders_dout[215:213];
   wire [255:0] _GEN_113 =
-    cmp_i2152_r1s2
-      ? (tobool_not_i681_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03455_r1)
-      : tobool_not_i676_r1s2 ? written1_sroa_0_03464_r1 : written0_sroa_0_03440_r1;
+    cmp_i2155_r1s2
+      ? (tobool_not_i695_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03496_r1)
+      : tobool_not_i690_r1s2 ? written1_sroa_0_03505_r1 : written0_sroa_0_03480_r1;
   wire [255:0] _GEN_114 =
-    cmp_i2152_r1s2
-      ? (tobool_not_i681_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03456_r1)
-      : tobool_not_i676_r1s2 ? written1_sroa_6_03463_r1 : written0_sroa_8_03439_r1;
+    cmp_i2155_r1s2
+      ? (tobool_not_i695_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03497_r1)
+      : tobool_not_i690_r1s2 ? written1_sroa_6_03504_r1 : written0_sroa_8_03479_r1;
   wire [63:0]  _GEN_115 =
-    cmp_i2152_r1s1
-      ? (tobool_not_i681_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03457_r1)
-      : tobool_not_i676_r1s1 ? written1_sroa_10_03462_r1 : written0_sroa_14_03438_r1;
+    cmp_i2155_r1s1
+      ? (tobool_not_i695_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03498_r1)
+      : tobool_not_i690_r1s1 ? written1_sroa_10_03503_r1 : written0_sroa_14_03478_r1;
   wire         _GEN_116 = _GEN_5 | _GEN_3;
   wire [1:0]   _GEN_117 =
-    cmp_i2152_r1s2
-      ? (tobool_not_i681_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03458_r1})
+    cmp_i2155_r1s2
+      ? (tobool_not_i695_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03499_r1})
       : {1'h0,
-         tobool_not_i676_r1s2 ? written1_sroa_14_03461_r1 : written0_sroa_20_03437_r1};
+         tobool_not_i690_r1s2 ? written1_sroa_14_03502_r1 : written0_sroa_20_03477_r1};
   wire         _GEN_118 =
-    cmp_i2152_r1s2
-      ? (tobool_not_i681_r1s2 ? parity_r1s2 : written2_sroa_14_03459_r1)
-      : tobool_not_i676_r1s2 ? written1_sroa_18_03460_r1 : written0_sroa_26_03436_r1;
-  wire [15:0]  _GEN_119 = next_sroa_45_03451_r1 ? 16'h0 : orders_dout[91:76];
-  wire         _GEN_120 = ~_GEN_118 & _GEN_117[0] & cmp_i31_i529_r1s2;
+    cmp_i2155_r1s2
+      ? (tobool_not_i695_r1s2 ? parity_r1s2 : written2_sroa_14_03500_r1)
+      : tobool_not_i690_r1s2 ? written1_sroa_18_03501_r1 : written0_sroa_26_03476_r1;
+  wire [15:0]  _GEN_119 = next_sroa_48_03492_r1 ? 16'h0 : orders_dout[91:76];
+  wire         _GEN_120 = ~_GEN_118 & _GEN_117[0] & cmp_i31_i541_r1s2;
   wire         _GEN_121 =
     far_sroa_14_0_r1s2 == _GEN_113[255:240] & (|(_GEN_114[255:240]));
   wire         _GEN_122 =
-    (|(row_sroa_12_03428_r1[15:1])) | ~_GEN_56 & row_sroa_12_03428_r1[0];
+    (|(row_sroa_12_03468_r1[15:1])) | ~_GEN_56 & row_sroa_12_03468_r1[0];
   wire         _GEN_123 =
-    (|(row_sroa_12_03428_r1[31:17])) | ~_GEN_56 & row_sroa_12_03428_r1[16];
+    (|(row_sroa_12_03468_r1[31:17])) | ~_GEN_56 & row_sroa_12_03468_r1[16];
   wire         _GEN_124 =
-    (|(row_sroa_12_03428_r1[47:33])) | ~_GEN_56 & row_sroa_12_03428_r1[32];
+    (|(row_sroa_12_03468_r1[47:33])) | ~_GEN_56 & row_sroa_12_03468_r1[32];
   wire         _GEN_125 =
-    (|(row_sroa_12_03428_r1[63:49])) | ~_GEN_56 & row_sroa_12_03428_r1[48];
+    (|(row_sroa_12_03468_r1[63:49])) | ~_GEN_56 & row_sroa_12_03468_r1[48];
   wire         _GEN_126 =
-    (|(row_sroa_12_03428_r1[79:65])) | ~_GEN_56 & row_sroa_12_03428_r1[64];
+    (|(row_sroa_12_03468_r1[79:65])) | ~_GEN_56 & row_sroa_12_03468_r1[64];
   wire         _GEN_127 =
-    (|(row_sroa_12_03428_r1[95:81])) | ~_GEN_56 & row_sroa_12_03428_r1[80];
+    (|(row_sroa_12_03468_r1[95:81])) | ~_GEN_56 & row_sroa_12_03468_r1[80];
   wire         _GEN_128 =
-    (|(row_sroa_12_03428_r1[111:97])) | ~_GEN_56 & row_sroa_12_03428_r1[96];
+    (|(row_sroa_12_03468_r1[111:97])) | ~_GEN_56 & row_sroa_12_03468_r1[96];
   wire         _GEN_129 =
-    (|(row_sroa_12_03428_r1[127:113])) | ~_GEN_56 & row_sroa_12_03428_r1[112];
+    (|(row_sroa_12_03468_r1[127:113])) | ~_GEN_56 & row_sroa_12_03468_r1[112];
   wire         _GEN_130 =
-    (|(row_sroa_12_03428_r1[143:129])) | ~_GEN_56 & row_sroa_12_03428_r1[128];
+    (|(row_sroa_12_03468_r1[143:129])) | ~_GEN_56 & row_sroa_12_03468_r1[128];
   wire         _GEN_131 =
-    (|(row_sroa_12_03428_r1[159:145])) | ~_GEN_56 & row_sroa_12_03428_r1[144];
+    (|(row_sroa_12_03468_r1[159:145])) | ~_GEN_56 & row_sroa_12_03468_r1[144];
   wire         _GEN_132 =
-    (|(row_sroa_12_03428_r1[175:161])) | ~_GEN_56 & row_sroa_12_03428_r1[160];
+    (|(row_sroa_12_03468_r1[175:161])) | ~_GEN_56 & row_sroa_12_03468_r1[160];
   wire         _GEN_133 =
-    (|(row_sroa_12_03428_r1[191:177])) | ~_GEN_56 & row_sroa_12_03428_r1[176];
+    (|(row_sroa_12_03468_r1[191:177])) | ~_GEN_56 & row_sroa_12_03468_r1[176];
   wire         _GEN_134 =
-    (|(row_sroa_12_03428_r1[207:193])) | ~_GEN_56 & row_sroa_12_03428_r1[192];
+    (|(row_sroa_12_03468_r1[207:193])) | ~_GEN_56 & row_sroa_12_03468_r1[192];
   wire         _GEN_135 =
-    (|(row_sroa_12_03428_r1[223:209])) | ~_GEN_56 & row_sroa_12_03428_r1[208];
+    (|(row_sroa_12_03468_r1[223:209])) | ~_GEN_56 & row_sroa_12_03468_r1[208];
   wire         _GEN_136 =
-    (|(row_sroa_12_03428_r1[239:225])) | ~_GEN_56 & row_sroa_12_03428_r1[224];
+    (|(row_sroa_12_03468_r1[239:225])) | ~_GEN_56 & row_sroa_12_03468_r1[224];
   wire         _GEN_137 =
-    ~row_sroa_76_03435_r1
-    & ((|(row_sroa_12_03428_r1[255:241])) | ~_GEN_56 & row_sroa_12_03428_r1[240]);
-  wire         _GEN_138 = next_sroa_0_03441_r1 == 4'h1;
+    ~row_sroa_76_03475_r1
+    & ((|(row_sroa_12_03468_r1[255:241])) | ~_GEN_56 & row_sroa_12_03468_r1[240]);
+  wire         _GEN_138 = next_sroa_0_03481_r1 == 4'h1;
   wire         _GEN_139 =
-    ~written0_sroa_26_03436_r1 & written0_sroa_20_03437_r1 & cmp_i31_i431_r1s2;
-  wire         _GEN_140 = next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[15:0] & _GEN_122;
+    ~written0_sroa_26_03476_r1 & written0_sroa_20_03477_r1 & cmp_i31_i443_r1s2;
+  wire         _GEN_140 = next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[15:0] & _GEN_122;
   wire         _GEN_141 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[31:16] & _GEN_123;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[31:16] & _GEN_123;
   wire         _GEN_142 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[47:32] & _GEN_124;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[47:32] & _GEN_124;
   wire         _GEN_143 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[63:48] & _GEN_125;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[63:48] & _GEN_125;
   wire         _GEN_144 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[79:64] & _GEN_126;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[79:64] & _GEN_126;
   wire         _GEN_145 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[95:80] & _GEN_127;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[95:80] & _GEN_127;
   wire         _GEN_146 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[111:96] & _GEN_128;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[111:96] & _GEN_128;
   wire         _GEN_147 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[127:112] & _GEN_129;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[127:112] & _GEN_129;
   wire         _GEN_148 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[143:128] & _GEN_130;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[143:128] & _GEN_130;
   wire         _GEN_149 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[159:144] & _GEN_131;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[159:144] & _GEN_131;
   wire         _GEN_150 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[175:160] & _GEN_132;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[175:160] & _GEN_132;
   wire         _GEN_151 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[191:176] & _GEN_133;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[191:176] & _GEN_133;
   wire         _GEN_152 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[207:192] & _GEN_134;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[207:192] & _GEN_134;
   wire         _GEN_153 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[223:208] & _GEN_135;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[223:208] & _GEN_135;
   wire         _GEN_154 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[239:224] & _GEN_136;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[239:224] & _GEN_136;
   wire         _GEN_155 =
-    next_sroa_16_03444_r1s2 == row_sroa_0_03427_r1[255:240] & _GEN_137;
-  wire         _GEN_156 = ~_GEN_106 & or_i2367_r1s2 & _GEN_105;
+    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[255:240] & _GEN_137;
+  wire         _GEN_156 = ~_GEN_106 & or_i2386_r1s2 & _GEN_105;
   wire         _GEN_157 = _GEN_156 & ~_GEN_55;
   wire         _GEN_158 =
-    next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[255:240]
-    & (|(written0_sroa_8_03439_r1[255:240]));
+    next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[255:240]
+    & (|(written0_sroa_8_03479_r1[255:240]));
   wire         _GEN_159 = _GEN_34[1] & ~(|_GEN_19);
   wire         _GEN_160 = _GEN_34[2] & ~_GEN_20;
   wire         _GEN_161 = _GEN_34[3] & ~_GEN_21;
@@ -1687,7 +1708,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire         _GEN_171 = _GEN_34[13] & ~_GEN_31;
   wire         _GEN_172 = _GEN_34[14] & ~_GEN_32;
   wire         _GEN_173 = _GEN_34[15] & ~_GEN_33;
-  wire         _GEN_174 = cmp_i49_i513_r1s2 & _GEN_120;
+  wire         _GEN_174 = cmp_i49_i525_r1s2 & _GEN_120;
   wire [16:0]  _GEN_175 = {1'h0, _GEN_114[15:0]} + _GEN_11;
   wire [16:0]  _GEN_176 = {1'h0, _GEN_114[31:16]} + _GEN_11;
   wire [16:0]  _GEN_177 = {1'h0, _GEN_114[47:32]} + _GEN_11;
@@ -1704,31 +1725,31 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire [16:0]  _GEN_188 = {1'h0, _GEN_114[223:208]} + _GEN_11;
   wire [16:0]  _GEN_189 = {1'h0, _GEN_114[239:224]} + _GEN_11;
   wire [16:0]  _GEN_190 = _GEN_11 + {1'h0, _GEN_114[255:240]};
-  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[15:1]};
-  wire [16:0]  _GEN_192 = {1'h0, row_sroa_12_03428_r1[15:0]} + _GEN_13;
+  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[15:1]};
+  wire [16:0]  _GEN_192 = {1'h0, row_sroa_12_03468_r1[15:0]} + _GEN_13;
   wire [15:0]  _GEN_193 = {16{_GEN_192[16]}} | _GEN_192[15:0];
-  wire [16:0]  _GEN_194 = {1'h0, written0_sroa_8_03439_r1[15:0]} + _GEN_13;
-  wire [16:0]  _GEN_195 = {1'h0, written0_sroa_8_03439_r1[31:16]} + _GEN_13;
-  wire [16:0]  _GEN_196 = {1'h0, written0_sroa_8_03439_r1[47:32]} + _GEN_13;
-  wire [16:0]  _GEN_197 = {1'h0, written0_sroa_8_03439_r1[63:48]} + _GEN_13;
-  wire [16:0]  _GEN_198 = {1'h0, written0_sroa_8_03439_r1[79:64]} + _GEN_13;
-  wire [16:0]  _GEN_199 = {1'h0, written0_sroa_8_03439_r1[95:80]} + _GEN_13;
-  wire [16:0]  _GEN_200 = {1'h0, written0_sroa_8_03439_r1[111:96]} + _GEN_13;
-  wire [16:0]  _GEN_201 = {1'h0, written0_sroa_8_03439_r1[127:112]} + _GEN_13;
-  wire [16:0]  _GEN_202 = {1'h0, written0_sroa_8_03439_r1[143:128]} + _GEN_13;
-  wire [16:0]  _GEN_203 = {1'h0, written0_sroa_8_03439_r1[159:144]} + _GEN_13;
-  wire [16:0]  _GEN_204 = {1'h0, written0_sroa_8_03439_r1[175:160]} + _GEN_13;
-  wire [16:0]  _GEN_205 = {1'h0, written0_sroa_8_03439_r1[191:176]} + _GEN_13;
-  wire [16:0]  _GEN_206 = {1'h0, written0_sroa_8_03439_r1[207:192]} + _GEN_13;
-  wire [16:0]  _GEN_207 = {1'h0, written0_sroa_8_03439_r1[223:208]} + _GEN_13;
-  wire [16:0]  _GEN_208 = {1'h0, written0_sroa_8_03439_r1[239:224]} + _GEN_13;
-  wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03439_r1[255:240]};
+  wire [16:0]  _GEN_194 = {1'h0, written0_sroa_8_03479_r1[15:0]} + _GEN_13;
+  wire [16:0]  _GEN_195 = {1'h0, written0_sroa_8_03479_r1[31:16]} + _GEN_13;
+  wire [16:0]  _GEN_196 = {1'h0, written0_sroa_8_03479_r1[47:32]} + _GEN_13;
+  wire [16:0]  _GEN_197 = {1'h0, written0_sroa_8_03479_r1[63:48]} + _GEN_13;
+  wire [16:0]  _GEN_198 = {1'h0, written0_sroa_8_03479_r1[79:64]} + _GEN_13;
+  wire [16:0]  _GEN_199 = {1'h0, written0_sroa_8_03479_r1[95:80]} + _GEN_13;
+  wire [16:0]  _GEN_200 = {1'h0, written0_sroa_8_03479_r1[111:96]} + _GEN_13;
+  wire [16:0]  _GEN_201 = {1'h0, written0_sroa_8_03479_r1[127:112]} + _GEN_13;
+  wire [16:0]  _GEN_202 = {1'h0, written0_sroa_8_03479_r1[143:128]} + _GEN_13;
+  wire [16:0]  _GEN_203 = {1'h0, written0_sroa_8_03479_r1[159:144]} + _GEN_13;
+  wire [16:0]  _GEN_204 = {1'h0, written0_sroa_8_03479_r1[175:160]} + _GEN_13;
+  wire [16:0]  _GEN_205 = {1'h0, written0_sroa_8_03479_r1[191:176]} + _GEN_13;
+  wire [16:0]  _GEN_206 = {1'h0, written0_sroa_8_03479_r1[207:192]} + _GEN_13;
+  wire [16:0]  _GEN_207 = {1'h0, written0_sroa_8_03479_r1[223:208]} + _GEN_13;
+  wire [16:0]  _GEN_208 = {1'h0, written0_sroa_8_03479_r1[239:224]} + _GEN_13;
+  wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03479_r1[255:240]};
   wire [255:0] _GEN_210 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_212867_03466_r1
+      ? waiting_sroa_212888_03507_r1
       : {_GEN_158
            ? {16{_GEN_209[16]}} | _GEN_209[15:0]
-           : next_sroa_213366_03445_r1s2[15:0],
+           : next_sroa_213405_03485_r1s2[15:0],
          {16{_GEN_208[16]}} | _GEN_208[15:0],
          {16{_GEN_207[16]}} | _GEN_207[15:0],
          {16{_GEN_206[16]}} | _GEN_206[15:0],
@@ -1744,130 +1765,130 @@ module kv_prefetch_rank_speckv_Prefetch(
          {16{_GEN_196[16]}} | _GEN_196[15:0],
          {16{_GEN_195[16]}} | _GEN_195[15:0],
          {16{_GEN_194[16]}} | _GEN_194[15:0]};
-  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[31:17]};
-  wire [16:0]  _GEN_212 = {1'h0, row_sroa_12_03428_r1[31:16]} + _GEN_13;
+  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[31:17]};
+  wire [16:0]  _GEN_212 = {1'h0, row_sroa_12_03468_r1[31:16]} + _GEN_13;
   wire [15:0]  _GEN_213 = {16{_GEN_212[16]}} | _GEN_212[15:0];
-  wire [16:0]  _GEN_214 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[47:33]};
-  wire [16:0]  _GEN_215 = {1'h0, row_sroa_12_03428_r1[47:32]} + _GEN_13;
+  wire [16:0]  _GEN_214 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[47:33]};
+  wire [16:0]  _GEN_215 = {1'h0, row_sroa_12_03468_r1[47:32]} + _GEN_13;
   wire [15:0]  _GEN_216 = {16{_GEN_215[16]}} | _GEN_215[15:0];
-  wire [16:0]  _GEN_217 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[63:49]};
-  wire [16:0]  _GEN_218 = {1'h0, row_sroa_12_03428_r1[63:48]} + _GEN_13;
+  wire [16:0]  _GEN_217 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[63:49]};
+  wire [16:0]  _GEN_218 = {1'h0, row_sroa_12_03468_r1[63:48]} + _GEN_13;
   wire [15:0]  _GEN_219 = {16{_GEN_218[16]}} | _GEN_218[15:0];
-  wire [16:0]  _GEN_220 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[79:65]};
-  wire [16:0]  _GEN_221 = {1'h0, row_sroa_12_03428_r1[79:64]} + _GEN_13;
+  wire [16:0]  _GEN_220 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[79:65]};
+  wire [16:0]  _GEN_221 = {1'h0, row_sroa_12_03468_r1[79:64]} + _GEN_13;
   wire [15:0]  _GEN_222 = {16{_GEN_221[16]}} | _GEN_221[15:0];
-  wire [16:0]  _GEN_223 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[95:81]};
-  wire [16:0]  _GEN_224 = {1'h0, row_sroa_12_03428_r1[95:80]} + _GEN_13;
+  wire [16:0]  _GEN_223 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[95:81]};
+  wire [16:0]  _GEN_224 = {1'h0, row_sroa_12_03468_r1[95:80]} + _GEN_13;
   wire [15:0]  _GEN_225 = {16{_GEN_224[16]}} | _GEN_224[15:0];
-  wire [16:0]  _GEN_226 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[111:97]};
-  wire [16:0]  _GEN_227 = {1'h0, row_sroa_12_03428_r1[111:96]} + _GEN_13;
+  wire [16:0]  _GEN_226 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[111:97]};
+  wire [16:0]  _GEN_227 = {1'h0, row_sroa_12_03468_r1[111:96]} + _GEN_13;
   wire [15:0]  _GEN_228 = {16{_GEN_227[16]}} | _GEN_227[15:0];
-  wire [16:0]  _GEN_229 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[127:113]};
-  wire [16:0]  _GEN_230 = {1'h0, row_sroa_12_03428_r1[127:112]} + _GEN_13;
+  wire [16:0]  _GEN_229 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[127:113]};
+  wire [16:0]  _GEN_230 = {1'h0, row_sroa_12_03468_r1[127:112]} + _GEN_13;
   wire [15:0]  _GEN_231 = {16{_GEN_230[16]}} | _GEN_230[15:0];
-  wire [16:0]  _GEN_232 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[143:129]};
-  wire [16:0]  _GEN_233 = {1'h0, row_sroa_12_03428_r1[143:128]} + _GEN_13;
+  wire [16:0]  _GEN_232 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[143:129]};
+  wire [16:0]  _GEN_233 = {1'h0, row_sroa_12_03468_r1[143:128]} + _GEN_13;
   wire [15:0]  _GEN_234 = {16{_GEN_233[16]}} | _GEN_233[15:0];
-  wire [16:0]  _GEN_235 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[159:145]};
-  wire [16:0]  _GEN_236 = {1'h0, row_sroa_12_03428_r1[159:144]} + _GEN_13;
+  wire [16:0]  _GEN_235 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[159:145]};
+  wire [16:0]  _GEN_236 = {1'h0, row_sroa_12_03468_r1[159:144]} + _GEN_13;
   wire [15:0]  _GEN_237 = {16{_GEN_236[16]}} | _GEN_236[15:0];
-  wire [16:0]  _GEN_238 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[175:161]};
-  wire [16:0]  _GEN_239 = {1'h0, row_sroa_12_03428_r1[175:160]} + _GEN_13;
+  wire [16:0]  _GEN_238 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[175:161]};
+  wire [16:0]  _GEN_239 = {1'h0, row_sroa_12_03468_r1[175:160]} + _GEN_13;
   wire [15:0]  _GEN_240 = {16{_GEN_239[16]}} | _GEN_239[15:0];
-  wire [16:0]  _GEN_241 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[191:177]};
-  wire [16:0]  _GEN_242 = {1'h0, row_sroa_12_03428_r1[191:176]} + _GEN_13;
+  wire [16:0]  _GEN_241 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[191:177]};
+  wire [16:0]  _GEN_242 = {1'h0, row_sroa_12_03468_r1[191:176]} + _GEN_13;
   wire [15:0]  _GEN_243 = {16{_GEN_242[16]}} | _GEN_242[15:0];
-  wire [16:0]  _GEN_244 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[207:193]};
-  wire [16:0]  _GEN_245 = {1'h0, row_sroa_12_03428_r1[207:192]} + _GEN_13;
+  wire [16:0]  _GEN_244 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[207:193]};
+  wire [16:0]  _GEN_245 = {1'h0, row_sroa_12_03468_r1[207:192]} + _GEN_13;
   wire [15:0]  _GEN_246 = {16{_GEN_245[16]}} | _GEN_245[15:0];
-  wire [16:0]  _GEN_247 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[223:209]};
-  wire [16:0]  _GEN_248 = {1'h0, row_sroa_12_03428_r1[223:208]} + _GEN_13;
+  wire [16:0]  _GEN_247 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[223:209]};
+  wire [16:0]  _GEN_248 = {1'h0, row_sroa_12_03468_r1[223:208]} + _GEN_13;
   wire [15:0]  _GEN_249 = {16{_GEN_248[16]}} | _GEN_248[15:0];
-  wire [16:0]  _GEN_250 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[239:225]};
-  wire [16:0]  _GEN_251 = {1'h0, row_sroa_12_03428_r1[239:224]} + _GEN_13;
+  wire [16:0]  _GEN_250 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[239:225]};
+  wire [16:0]  _GEN_251 = {1'h0, row_sroa_12_03468_r1[239:224]} + _GEN_13;
   wire [15:0]  _GEN_252 = {16{_GEN_251[16]}} | _GEN_251[15:0];
-  wire [16:0]  _GEN_253 = _GEN_13 + {2'h0, row_sroa_12_03428_r1[255:241]};
-  wire [16:0]  _GEN_254 = _GEN_13 + {1'h0, row_sroa_12_03428_r1[255:240]};
-  wire         _GEN_255 = _GEN_139 & cmp_i360_r1s2;
+  wire [16:0]  _GEN_253 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[255:241]};
+  wire [16:0]  _GEN_254 = _GEN_13 + {1'h0, row_sroa_12_03468_r1[255:240]};
+  wire         _GEN_255 = _GEN_139 & cmp_i382_r1s2;
   wire [15:0]  _GEN_256 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_172866_03467_r1
+      ? waiting_sroa_172887_03508_r1
       : {_GEN_158 & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[239:224]
-           & (|(written0_sroa_8_03439_r1[239:224])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[223:208]
-           & (|(written0_sroa_8_03439_r1[223:208])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[207:192]
-           & (|(written0_sroa_8_03439_r1[207:192])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[191:176]
-           & (|(written0_sroa_8_03439_r1[191:176])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[175:160]
-           & (|(written0_sroa_8_03439_r1[175:160])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[159:144]
-           & (|(written0_sroa_8_03439_r1[159:144])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[143:128]
-           & (|(written0_sroa_8_03439_r1[143:128])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[127:112]
-           & (|(written0_sroa_8_03439_r1[127:112])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[111:96]
-           & (|(written0_sroa_8_03439_r1[111:96])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[95:80]
-           & (|(written0_sroa_8_03439_r1[95:80])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[79:64]
-           & (|(written0_sroa_8_03439_r1[79:64])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[63:48]
-           & (|(written0_sroa_8_03439_r1[63:48])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[47:32]
-           & (|(written0_sroa_8_03439_r1[47:32])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[31:16]
-           & (|(written0_sroa_8_03439_r1[31:16])) & _GEN_255,
-         next_sroa_16_03444_r1s2 == written0_sroa_0_03440_r1[15:0]
-           & (|(written0_sroa_8_03439_r1[15:0])) & _GEN_255};
-  wire         _GEN_257 = and_i239_i_r1s2 & _GEN_157;
-  wire         _GEN_258 = _GEN_34[0] & next_sroa_36_03449_r1s2;
-  wire         _GEN_259 = _GEN_159 & next_sroa_36_03449_r1s2;
-  wire         _GEN_260 = (|_GEN_19) & next_sroa_36_03449_r1s2;
-  wire         _GEN_261 = _GEN_160 & next_sroa_36_03449_r1s2;
-  wire         _GEN_262 = _GEN_20 & next_sroa_36_03449_r1s2;
-  wire         _GEN_263 = _GEN_161 & next_sroa_36_03449_r1s2;
-  wire         _GEN_264 = _GEN_21 & next_sroa_36_03449_r1s2;
-  wire         _GEN_265 = _GEN_162 & next_sroa_36_03449_r1s2;
-  wire         _GEN_266 = _GEN_22 & next_sroa_36_03449_r1s2;
-  wire         _GEN_267 = _GEN_163 & next_sroa_36_03449_r1s2;
-  wire         _GEN_268 = _GEN_23 & next_sroa_36_03449_r1s2;
-  wire         _GEN_269 = _GEN_164 & next_sroa_36_03449_r1s2;
-  wire         _GEN_270 = _GEN_24 & next_sroa_36_03449_r1s2;
-  wire         _GEN_271 = _GEN_165 & next_sroa_36_03449_r1s2;
-  wire         _GEN_272 = _GEN_25 & next_sroa_36_03449_r1s2;
-  wire         _GEN_273 = _GEN_166 & next_sroa_36_03449_r1s2;
-  wire         _GEN_274 = _GEN_26 & next_sroa_36_03449_r1s2;
-  wire         _GEN_275 = _GEN_167 & next_sroa_36_03449_r1s2;
-  wire         _GEN_276 = _GEN_27 & next_sroa_36_03449_r1s2;
-  wire         _GEN_277 = _GEN_168 & next_sroa_36_03449_r1s2;
-  wire         _GEN_278 = next_sroa_36_03449_r1s2 & _GEN_28;
-  wire         _GEN_279 = _GEN_169 & next_sroa_36_03449_r1s2;
-  wire         _GEN_280 = _GEN_29 & next_sroa_36_03449_r1s2;
-  wire         _GEN_281 = _GEN_170 & next_sroa_36_03449_r1s2;
-  wire         _GEN_282 = next_sroa_36_03449_r1s2 & _GEN_30;
-  wire         _GEN_283 = _GEN_171 & next_sroa_36_03449_r1s2;
-  wire         _GEN_284 = _GEN_31 & next_sroa_36_03449_r1s2;
-  wire         _GEN_285 = _GEN_172 & next_sroa_36_03449_r1s2;
-  wire         _GEN_286 = next_sroa_36_03449_r1s2 & _GEN_32;
-  wire         _GEN_287 = _GEN_173 & next_sroa_36_03449_r1s2;
-  wire         _GEN_288 = _GEN_33 & next_sroa_36_03449_r1s2;
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[239:224]
+           & (|(written0_sroa_8_03479_r1[239:224])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[223:208]
+           & (|(written0_sroa_8_03479_r1[223:208])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[207:192]
+           & (|(written0_sroa_8_03479_r1[207:192])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[191:176]
+           & (|(written0_sroa_8_03479_r1[191:176])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[175:160]
+           & (|(written0_sroa_8_03479_r1[175:160])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[159:144]
+           & (|(written0_sroa_8_03479_r1[159:144])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[143:128]
+           & (|(written0_sroa_8_03479_r1[143:128])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[127:112]
+           & (|(written0_sroa_8_03479_r1[127:112])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[111:96]
+           & (|(written0_sroa_8_03479_r1[111:96])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[95:80]
+           & (|(written0_sroa_8_03479_r1[95:80])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[79:64]
+           & (|(written0_sroa_8_03479_r1[79:64])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[63:48]
+           & (|(written0_sroa_8_03479_r1[63:48])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[47:32]
+           & (|(written0_sroa_8_03479_r1[47:32])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[31:16]
+           & (|(written0_sroa_8_03479_r1[31:16])) & _GEN_255,
+         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[15:0]
+           & (|(written0_sroa_8_03479_r1[15:0])) & _GEN_255};
+  wire         _GEN_257 = and_i248_i_r1s2 & _GEN_157;
+  wire         _GEN_258 = _GEN_34[0] & next_sroa_39_03490_r1s2;
+  wire         _GEN_259 = _GEN_159 & next_sroa_39_03490_r1s2;
+  wire         _GEN_260 = (|_GEN_19) & next_sroa_39_03490_r1s2;
+  wire         _GEN_261 = _GEN_160 & next_sroa_39_03490_r1s2;
+  wire         _GEN_262 = _GEN_20 & next_sroa_39_03490_r1s2;
+  wire         _GEN_263 = _GEN_161 & next_sroa_39_03490_r1s2;
+  wire         _GEN_264 = _GEN_21 & next_sroa_39_03490_r1s2;
+  wire         _GEN_265 = _GEN_162 & next_sroa_39_03490_r1s2;
+  wire         _GEN_266 = _GEN_22 & next_sroa_39_03490_r1s2;
+  wire         _GEN_267 = _GEN_163 & next_sroa_39_03490_r1s2;
+  wire         _GEN_268 = _GEN_23 & next_sroa_39_03490_r1s2;
+  wire         _GEN_269 = _GEN_164 & next_sroa_39_03490_r1s2;
+  wire         _GEN_270 = _GEN_24 & next_sroa_39_03490_r1s2;
+  wire         _GEN_271 = _GEN_165 & next_sroa_39_03490_r1s2;
+  wire         _GEN_272 = _GEN_25 & next_sroa_39_03490_r1s2;
+  wire         _GEN_273 = _GEN_166 & next_sroa_39_03490_r1s2;
+  wire         _GEN_274 = _GEN_26 & next_sroa_39_03490_r1s2;
+  wire         _GEN_275 = _GEN_167 & next_sroa_39_03490_r1s2;
+  wire         _GEN_276 = _GEN_27 & next_sroa_39_03490_r1s2;
+  wire         _GEN_277 = _GEN_168 & next_sroa_39_03490_r1s2;
+  wire         _GEN_278 = next_sroa_39_03490_r1s2 & _GEN_28;
+  wire         _GEN_279 = _GEN_169 & next_sroa_39_03490_r1s2;
+  wire         _GEN_280 = _GEN_29 & next_sroa_39_03490_r1s2;
+  wire         _GEN_281 = _GEN_170 & next_sroa_39_03490_r1s2;
+  wire         _GEN_282 = next_sroa_39_03490_r1s2 & _GEN_30;
+  wire         _GEN_283 = _GEN_171 & next_sroa_39_03490_r1s2;
+  wire         _GEN_284 = _GEN_31 & next_sroa_39_03490_r1s2;
+  wire         _GEN_285 = _GEN_172 & next_sroa_39_03490_r1s2;
+  wire         _GEN_286 = next_sroa_39_03490_r1s2 & _GEN_32;
+  wire         _GEN_287 = _GEN_173 & next_sroa_39_03490_r1s2;
+  wire         _GEN_288 = _GEN_33 & next_sroa_39_03490_r1s2;
   always_ff @(posedge clk) begin
     if (_GEN_4)
-      cmp_i23_not_r1s1 <= _GEN_16;
+      cmp_i24_not_r1s1 <= _GEN_16;
     if (_GEN_3)
-      cmp_i23_not_r1s2 <= cmp_i23_not_r1s1;
+      cmp_i24_not_r1s2 <= cmp_i24_not_r1s1;
     if (_GEN_2)
-      cmp_i23_not_r1s3 <= cmp_i23_not_r1s2;
+      cmp_i24_not_r1s3 <= cmp_i24_not_r1s2;
     if (_GEN_4)
-      order_sroa_20_03474_r1s1 <= order_sroa_20_03474_r1;
+      order_sroa_20_03515_r1s1 <= order_sroa_20_03515_r1;
     if (_GEN_3)
-      order_sroa_20_03474_r1s2 <= order_sroa_20_03474_r1s1;
+      order_sroa_20_03515_r1s2 <= order_sroa_20_03515_r1s1;
     if (_GEN_2)
-      order_sroa_20_03474_r1s3 <= order_sroa_20_03474_r1s2;
+      order_sroa_20_03515_r1s3 <= order_sroa_20_03515_r1s2;
     if (_GEN_4)
       order_sroa_27_0_r1s1 <= order_sroa_27_0_r1;
     if (_GEN_3)
@@ -1891,170 +1912,181 @@ module kv_prefetch_rank_speckv_Prefetch(
       v363_r1s3 <= _GEN_50;
     end
     if (_GEN_4)
-      order_sroa_342913_03475_r1s1 <= order_sroa_342913_03475_r1[15:0];
+      order_sroa_342934_03516_r1s1 <= order_sroa_342934_03516_r1[15:0];
     if (_GEN_3)
-      order_sroa_342913_03475_r1s2 <= order_sroa_342913_03475_r1s1;
+      order_sroa_342934_03516_r1s2 <= order_sroa_342934_03516_r1s1;
     if (_GEN_4)
-      or_i2383_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03473_r1} - 6'h1 < 6'h3;
+      or_i2402_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03514_r1} - 6'h1 < 6'h3;
     if (_GEN_3)
-      or_i2383_r1s2 <= or_i2383_r1s1;
+      or_i2402_r1s2 <= or_i2402_r1s1;
     if (_GEN_4)
       cmp_i24_i_r1s1 <= _GEN_52;
     if (_GEN_3)
       cmp_i24_i_r1s2 <= cmp_i24_i_r1s1;
     if (_GEN_4)
-      cmp_i28_i_r1s1 <= order_sroa_0_03473_r1 == 4'h9;
+      cmp_i28_i_r1s1 <= order_sroa_0_03514_r1 == 4'h9;
     if (_GEN_3)
       cmp_i28_i_r1s2 <= cmp_i28_i_r1s1;
     if (_GEN_4)
-      cmp_i_i801_r1s1 <= _GEN_54;
+      cmp_i_i815_r1s1 <= _GEN_54;
     if (_GEN_3)
-      cmp_i_i801_r1s2 <= cmp_i_i801_r1s1;
+      cmp_i_i815_r1s2 <= cmp_i_i815_r1s1;
     if (_GEN_4)
-      cmp_i20_i_r1s1 <= order_sroa_0_03473_r1 == 4'h2;
+      cmp_i20_i_r1s1 <= order_sroa_0_03514_r1 == 4'h2;
     if (_GEN_3)
       cmp_i20_i_r1s2 <= cmp_i20_i_r1s1;
     if (_GEN_2) begin
       v221_r1s3 <= _GEN_58;
-      weight_i826_sroa_0_mux_val_1_r1s3 <= _GEN_61;
-      weight_i826_sroa_0_mux_val_2_r1s3 <= _GEN_64;
-      weight_i826_sroa_0_mux_val_3_r1s3 <= _GEN_67;
-      weight_i826_sroa_0_mux_val_4_r1s3 <= _GEN_70;
-      weight_i826_sroa_0_mux_val_5_r1s3 <= _GEN_73;
-      weight_i826_sroa_0_mux_val_6_r1s3 <= _GEN_76;
-      weight_i826_sroa_0_mux_val_7_r1s3 <= _GEN_79;
-      weight_i826_sroa_0_mux_val_8_r1s3 <= _GEN_82;
-      weight_i826_sroa_0_mux_val_9_r1s3 <= _GEN_85;
-      weight_i826_sroa_0_mux_val_10_r1s3 <= _GEN_88;
-      weight_i826_sroa_0_mux_val_11_r1s3 <= _GEN_91;
-      weight_i826_sroa_0_mux_val_12_r1s3 <= _GEN_94;
-      weight_i826_sroa_0_mux_val_13_r1s3 <= _GEN_97;
-      weight_i826_sroa_0_mux_val_14_r1s3 <= _GEN_100;
-      weight_i826_sroa_0_mux_val_15_r1s3 <= _GEN_103;
+      weight_i839_sroa_0_mux_val_1_r1s3 <= _GEN_61;
+      weight_i839_sroa_0_mux_val_2_r1s3 <= _GEN_64;
+      weight_i839_sroa_0_mux_val_3_r1s3 <= _GEN_67;
+      weight_i839_sroa_0_mux_val_4_r1s3 <= _GEN_70;
+      weight_i839_sroa_0_mux_val_5_r1s3 <= _GEN_73;
+      weight_i839_sroa_0_mux_val_6_r1s3 <= _GEN_76;
+      weight_i839_sroa_0_mux_val_7_r1s3 <= _GEN_79;
+      weight_i839_sroa_0_mux_val_8_r1s3 <= _GEN_82;
+      weight_i839_sroa_0_mux_val_9_r1s3 <= _GEN_85;
+      weight_i839_sroa_0_mux_val_10_r1s3 <= _GEN_88;
+      weight_i839_sroa_0_mux_val_11_r1s3 <= _GEN_91;
+      weight_i839_sroa_0_mux_val_12_r1s3 <= _GEN_94;
+      weight_i839_sroa_0_mux_val_13_r1s3 <= _GEN_97;
+      weight_i839_sroa_0_mux_val_14_r1s3 <= _GEN_100;
+      weight_i839_sroa_0_mux_val_15_r1s3 <= _GEN_103;
     end
     if (_GEN_4)
-      order_sroa_232910_03478_r1s1 <= order_sroa_232910_03478_r1;
+      order_sroa_232931_03520_r1s1 <= order_sroa_232931_03520_r1;
     if (_GEN_3)
-      sroa_speculated2918_r1s2 <= _GEN_104;
+      sroa_speculated2939_r1s2 <= _GEN_104;
     if (_GEN_2) begin
-      sroa_speculated2918_r1s3 <= sroa_speculated2918_r1s2;
-      or_i2375_r1s3 <= _GEN_105;
+      sroa_speculated2939_r1s3 <= sroa_speculated2939_r1s2;
+      or_i2394_r1s3 <= _GEN_105;
     end
     if (_GEN_4)
-      cmp_i389_i_r1s1 <= order_sroa_0_03473_r1 == 4'h8;
+      cmp_i398_i_r1s1 <= order_sroa_0_03514_r1 == 4'h8;
     if (_GEN_3)
-      cmp_i389_i_r1s2 <= cmp_i389_i_r1s1;
+      cmp_i398_i_r1s2 <= cmp_i398_i_r1s1;
     if (_GEN_2)
-      or_i2371_r1s3 <= _GEN_106;
+      or_i2390_r1s3 <= _GEN_106;
     if (_GEN_1)
-      cmp_i23_not_r1s4 <= cmp_i23_not_r1s3;
+      cmp_i24_not_r1s4 <= cmp_i24_not_r1s3;
     if (_GEN_0)
-      cmp_i23_not_r1s5 <= cmp_i23_not_r1s4;
+      cmp_i24_not_r1s5 <= cmp_i24_not_r1s4;
     if (_GEN_4)
-      order_sroa_39_03476_r1s1 <= order_sroa_39_03476_r1;
+      order_sroa_39_03517_r1s1 <= order_sroa_39_03517_r1;
     if (_GEN_3)
-      order_sroa_39_03476_r1s2 <= order_sroa_39_03476_r1s1;
+      order_sroa_39_03517_r1s2 <= order_sroa_39_03517_r1s1;
     if (_GEN_2)
-      order_sroa_39_03476_r1s3 <= order_sroa_39_03476_r1s2;
+      order_sroa_39_03517_r1s3 <= order_sroa_39_03517_r1s2;
     if (_GEN_1)
-      order_sroa_39_03476_r1s4 <= order_sroa_39_03476_r1s3;
+      order_sroa_39_03517_r1s4 <= order_sroa_39_03517_r1s3;
     if (_GEN_0)
-      order_sroa_39_03476_r1s5 <= order_sroa_39_03476_r1s4;
+      order_sroa_39_03517_r1s5 <= order_sroa_39_03517_r1s4;
     if (_GEN_4)
-      order_sroa_422916_03477_r1s1 <= order_sroa_422916_03477_r1;
+      order_sroa_422937_03518_r1s1 <= order_sroa_422937_03518_r1;
     if (_GEN_3)
-      order_sroa_422916_03477_r1s2 <= order_sroa_422916_03477_r1s1;
+      order_sroa_422937_03518_r1s2 <= order_sroa_422937_03518_r1s1;
     if (_GEN_2)
-      order_sroa_422916_03477_r1s3 <= order_sroa_422916_03477_r1s2;
+      order_sroa_422937_03518_r1s3 <= order_sroa_422937_03518_r1s2;
     if (_GEN_1)
-      order_sroa_422916_03477_r1s4 <= order_sroa_422916_03477_r1s3;
+      order_sroa_422937_03518_r1s4 <= order_sroa_422937_03518_r1s3;
     if (_GEN_0)
-      order_sroa_422916_03477_r1s5 <= order_sroa_422916_03477_r1s4;
+      order_sroa_422937_03518_r1s5 <= order_sroa_422937_03518_r1s4;
+    if (_GEN_4)
+      order_sroa_45_03519_r1s1 <= order_sroa_45_03519_r1;
+    if (_GEN_3)
+      order_sroa_45_03519_r1s2 <= order_sroa_45_03519_r1s1;
+    if (_GEN_2)
+      order_sroa_45_03519_r1s3 <= order_sroa_45_03519_r1s2;
+    if (_GEN_1)
+      order_sroa_45_03519_r1s4 <= order_sroa_45_03519_r1s3;
+    if (_GEN_0)
+      order_sroa_45_03519_r1s5 <= order_sroa_45_03519_r1s4;
     if (_GEN_2)
       add_r1s3 <=
-        {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03427_r1, 5'h0};
+        {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03467_r1, 5'h0};
     if (_GEN_4)
-      order_sroa_0_03473_r1s1 <= order_sroa_0_03473_r1;
+      order_sroa_0_03514_r1s1 <= order_sroa_0_03514_r1;
     if (_GEN_3)
-      order_sroa_0_03473_r1s2 <= order_sroa_0_03473_r1s1;
+      order_sroa_0_03514_r1s2 <= order_sroa_0_03514_r1s1;
     if (_GEN_2)
-      add_r1s3__1 <= {2'h0, order_sroa_0_03473_r1s2} + {1'h0, row_sroa_65_03434_r1, 4'h0};
+      add_r1s3__1 <= {2'h0, order_sroa_0_03514_r1s2} + {1'h0, row_sroa_65_03474_r1, 4'h0};
     if (_GEN_1)
       add_r1s4 <= {1'h0, add_r1s3} + {529'h0, add_r1s3__1};
     if (_GEN_4)
-      order_sroa_342913_03475_r1s1__1 <= order_sroa_342913_03475_r1[16];
+      order_sroa_342934_03516_r1s1__1 <= order_sroa_342934_03516_r1[16];
     if (_GEN_3)
-      order_sroa_342913_03475_r1s2__1 <= order_sroa_342913_03475_r1s1__1;
+      order_sroa_342934_03516_r1s2__1 <= order_sroa_342934_03516_r1s1__1;
     if (_GEN_2)
       add_r1s3__2 <=
-        {34'h0, row_sroa_12_03428_r1, 261'h0}
-        + {1'h0, order_sroa_342913_03475_r1s2__1, order_sroa_342913_03475_r1s2, 533'h0};
+        {34'h0, row_sroa_12_03468_r1, 261'h0}
+        + {1'h0, order_sroa_342934_03516_r1s2__1, order_sroa_342934_03516_r1s2, 533'h0};
     if (_GEN_1)
       add_r1s4__1 <= add_r1s3__2;
     if (_GEN_0)
       add_r1s5 <= {16'h0, add_r1s4} + add_r1s4__1;
     if (_GEN_4)
-      hold_next_sroa_50_03452 <= {7'h0, next_sroa_50_03452_r1};
+      hold_next_sroa_53_03493 <= {7'h0, next_sroa_53_03493_r1};
     if (_GEN_2) begin
       hold_spec_select <= _GEN_107;
       hold_lost_pages_sroa_0_1 <= _GEN_108;
       hold_corrupted_rows_sroa_0_1 <= _GEN_109;
     end
     if (_GEN_110)
-      order_sroa_27_0_r1 <= _GEN_5 ? 16'h0 : next_sroa_16_03444_r1;
+      order_sroa_27_0_r1 <= _GEN_5 ? 16'h0 : next_sroa_16_03484_r1;
     if (_GEN_111) begin
-      other_keys_sroa_0_03481_r1 <= _GEN_5 ? 32'h0 : _GEN_107;
-      lost_pages_sroa_0_03480_r1 <= _GEN_5 ? 32'h0 : _GEN_108;
-      corrupted_rows_sroa_0_03479_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
+      other_keys_sroa_0_03523_r1 <= _GEN_5 ? 32'h0 : _GEN_107;
+      lost_pages_sroa_0_03522_r1 <= _GEN_5 ? 32'h0 : _GEN_108;
+      corrupted_rows_sroa_0_03521_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
     end
     if (_GEN_110) begin
-      order_sroa_232910_03478_r1 <= _GEN_5 ? 64'h0 : next_sroa_113361_03443_r1;
-      order_sroa_422916_03477_r1 <= _GEN_5 ? 64'h0 : next_sroa_293369_03447_r1;
-      order_sroa_39_03476_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03446_r1;
-      order_sroa_342913_03475_r1 <= _GEN_5 ? 17'h0 : next_sroa_213366_03445_r1;
-      order_sroa_20_03474_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03442_r1;
-      order_sroa_0_03473_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03441_r1;
+      order_sroa_232931_03520_r1 <= _GEN_5 ? 64'h0 : next_sroa_113400_03483_r1;
+      order_sroa_45_03519_r1 <= _GEN_5 ? 32'h0 : next_sroa_32_03488_r1;
+      order_sroa_422937_03518_r1 <= _GEN_5 ? 64'h0 : next_sroa_293408_03487_r1;
+      order_sroa_39_03517_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03486_r1;
+      order_sroa_342934_03516_r1 <= _GEN_5 ? 17'h0 : next_sroa_213405_03485_r1;
+      order_sroa_20_03515_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03482_r1;
+      order_sroa_0_03514_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03481_r1;
     end
     if (_GEN_4)
-      cmp_i2152_r1s1 <= _GEN_112[1:0] == 2'h0;
+      cmp_i2155_r1s1 <= _GEN_112[1:0] == 2'h0;
     if (_GEN_3)
-      cmp_i2152_r1s2 <= cmp_i2152_r1s1;
+      cmp_i2155_r1s2 <= cmp_i2155_r1s1;
     if (_GEN_4)
-      tobool_not_i681_r1s1 <= ~(_GEN_112[2]);
+      tobool_not_i695_r1s1 <= ~(_GEN_112[2]);
     if (_GEN_3) begin
-      tobool_not_i681_r1s2 <= tobool_not_i681_r1s1;
+      tobool_not_i695_r1s2 <= tobool_not_i695_r1s1;
       table_r1s2 <= _table_0_rd;
     end
     if (_GEN_4)
-      tobool_not_i676_r1s1 <= ~(_GEN_112[0]);
+      tobool_not_i690_r1s1 <= ~(_GEN_112[0]);
     if (_GEN_3)
-      tobool_not_i676_r1s2 <= tobool_not_i676_r1s1;
+      tobool_not_i690_r1s2 <= tobool_not_i690_r1s1;
     if (_GEN_111) begin
-      waiting_sroa_0_03472_r1 <= _GEN_5 ? 256'h0 : _GEN_113;
-      waiting_sroa_5_03471_r1 <= _GEN_5 ? 256'h0 : _GEN_114;
+      waiting_sroa_0_03513_r1 <= _GEN_5 ? 256'h0 : _GEN_113;
+      waiting_sroa_5_03512_r1 <= _GEN_5 ? 256'h0 : _GEN_114;
     end
     if (_GEN_116)
-      waiting_sroa_8_03470_r1 <= _GEN_5 ? 64'h0 : _GEN_115;
+      waiting_sroa_8_03511_r1 <= _GEN_5 ? 64'h0 : _GEN_115;
     if (_GEN_111)
-      waiting_sroa_11_03469_r1 <= _GEN_5 ? 2'h0 : _GEN_117;
+      waiting_sroa_11_03510_r1 <= _GEN_5 ? 2'h0 : _GEN_117;
     if (_GEN_3)
       parity_r1s2 <= ^_table_0_rd;
     if (_GEN_111)
-      waiting_sroa_14_03468_r1 <= ~_GEN_5 & _GEN_118;
+      waiting_sroa_14_03509_r1 <= ~_GEN_5 & _GEN_118;
     if (_GEN_4)
       far_sroa_14_0_r1s1 <= _GEN_119;
     if (_GEN_3)
       far_sroa_14_0_r1s2 <= far_sroa_14_0_r1s1;
     if (_GEN_4)
-      cmp_i49_i513_r1s1 <= ~next_sroa_45_03451_r1 & orders_dout[3:0] == 4'h1;
+      cmp_i49_i525_r1s1 <= ~next_sroa_48_03492_r1 & orders_dout[3:0] == 4'h1;
     if (_GEN_3)
-      cmp_i49_i513_r1s2 <= cmp_i49_i513_r1s1;
+      cmp_i49_i525_r1s2 <= cmp_i49_i525_r1s1;
     if (_GEN_4)
-      far_sroa_103347_0_r1s1 <= next_sroa_45_03451_r1 ? 64'h0 : orders_dout[75:12];
+      far_sroa_103386_0_r1s1 <= next_sroa_48_03492_r1 ? 64'h0 : orders_dout[75:12];
     if (_GEN_3)
-      cmp_i31_i529_r1s2 <= _GEN_115 == far_sroa_103347_0_r1s1;
+      cmp_i31_i541_r1s2 <= _GEN_115 == far_sroa_103386_0_r1s1;
     if (_GEN_111)
-      waiting_sroa_172866_03467_r1 <=
+      waiting_sroa_172887_03508_r1 <=
         _GEN_5
           ? 16'h0
           : {_GEN_174 & _GEN_121,
@@ -2074,11 +2106,11 @@ module kv_prefetch_rank_speckv_Prefetch(
              far_sroa_14_0_r1s2 == _GEN_113[31:16] & (|(_GEN_114[31:16])) & _GEN_174,
              far_sroa_14_0_r1s2 == _GEN_113[15:0] & (|(_GEN_114[15:0])) & _GEN_174};
     if (_GEN_4)
-      v375_r1s1 <= next_sroa_45_03451_r1 ? 17'h0 : orders_dout[108:92];
+      v375_r1s1 <= next_sroa_48_03492_r1 ? 17'h0 : orders_dout[108:92];
     if (_GEN_3)
       v375_r1s2 <= v375_r1s1;
     if (_GEN_111) begin
-      waiting_sroa_212867_03466_r1 <=
+      waiting_sroa_212888_03507_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_121 ? {16{_GEN_190[16]}} | _GEN_190[15:0] : v375_r1s2[15:0],
@@ -2097,67 +2129,68 @@ module kv_prefetch_rank_speckv_Prefetch(
              {16{_GEN_177[16]}} | _GEN_177[15:0],
              {16{_GEN_176[16]}} | _GEN_176[15:0],
              {16{_GEN_175[16]}} | _GEN_175[15:0]};
-      waiting_sroa_24_03465_r1 <= ~_GEN_5 & _GEN_120;
-      written1_sroa_0_03464_r1 <= _GEN_5 ? 256'h0 : written0_sroa_0_03440_r1;
-      written1_sroa_6_03463_r1 <= _GEN_5 ? 256'h0 : written0_sroa_8_03439_r1;
+      waiting_sroa_24_03506_r1 <= ~_GEN_5 & _GEN_120;
+      written1_sroa_0_03505_r1 <= _GEN_5 ? 256'h0 : written0_sroa_0_03480_r1;
+      written1_sroa_6_03504_r1 <= _GEN_5 ? 256'h0 : written0_sroa_8_03479_r1;
     end
     if (_GEN_116)
-      written1_sroa_10_03462_r1 <= _GEN_5 ? 64'h0 : written0_sroa_14_03438_r1;
+      written1_sroa_10_03503_r1 <= _GEN_5 ? 64'h0 : written0_sroa_14_03478_r1;
     if (_GEN_111) begin
-      written1_sroa_14_03461_r1 <= ~_GEN_5 & written0_sroa_20_03437_r1;
-      written1_sroa_18_03460_r1 <= ~_GEN_5 & written0_sroa_26_03436_r1;
-      written2_sroa_14_03459_r1 <= ~_GEN_5 & written1_sroa_18_03460_r1;
-      written2_sroa_11_03458_r1 <= ~_GEN_5 & written1_sroa_14_03461_r1;
+      written1_sroa_14_03502_r1 <= ~_GEN_5 & written0_sroa_20_03477_r1;
+      written1_sroa_18_03501_r1 <= ~_GEN_5 & written0_sroa_26_03476_r1;
+      written2_sroa_14_03500_r1 <= ~_GEN_5 & written1_sroa_18_03501_r1;
+      written2_sroa_11_03499_r1 <= ~_GEN_5 & written1_sroa_14_03502_r1;
     end
     if (_GEN_116)
-      written2_sroa_8_03457_r1 <= _GEN_5 ? 64'h0 : written1_sroa_10_03462_r1;
+      written2_sroa_8_03498_r1 <= _GEN_5 ? 64'h0 : written1_sroa_10_03503_r1;
     if (_GEN_111) begin
-      written2_sroa_5_03456_r1 <= _GEN_5 ? 256'h0 : written1_sroa_6_03463_r1;
-      written2_sroa_0_03455_r1 <= _GEN_5 ? 256'h0 : written1_sroa_0_03464_r1;
+      written2_sroa_5_03497_r1 <= _GEN_5 ? 256'h0 : written1_sroa_6_03504_r1;
+      written2_sroa_0_03496_r1 <= _GEN_5 ? 256'h0 : written1_sroa_0_03505_r1;
     end
     if (_GEN_110)
-      made_up_sroa_0_03454_r1 <=
-        _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03454_r1 - 2'h1;
+      made_up_sroa_0_03495_r1 <=
+        _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03495_r1 - 2'h1;
     if (_GEN_4)
-      and_i245_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
+      and_i254_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
     if (_GEN_3)
-      and_i245_i_r1s2 <= and_i245_i_r1s1;
+      and_i254_i_r1s2 <= and_i254_i_r1s1;
     if (_GEN_111)
-      holds_next_sroa_0_03453_r1 <=
+      holds_next_sroa_0_03494_r1 <=
         ~_GEN_5
-        & ((far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[15:0] & _GEN_122
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[31:16] & _GEN_123
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[47:32] & _GEN_124
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[63:48] & _GEN_125
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[79:64] & _GEN_126
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[95:80] & _GEN_127
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[111:96] & _GEN_128
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[127:112] & _GEN_129
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[143:128] & _GEN_130
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[159:144] & _GEN_131
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[175:160] & _GEN_132
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[191:176] & _GEN_133
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[207:192] & _GEN_134
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[223:208] & _GEN_135
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[239:224] & _GEN_136
-            | far_sroa_14_0_r1s2 == row_sroa_0_03427_r1[255:240] & _GEN_137) & ~_GEN_55
-           | and_i245_i_r1s2);
+        & ((far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[15:0] & _GEN_122
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[31:16] & _GEN_123
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[47:32] & _GEN_124
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[63:48] & _GEN_125
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[79:64] & _GEN_126
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[95:80] & _GEN_127
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[111:96] & _GEN_128
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[127:112] & _GEN_129
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[143:128] & _GEN_130
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[159:144] & _GEN_131
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[175:160] & _GEN_132
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[191:176] & _GEN_133
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[207:192] & _GEN_134
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[223:208] & _GEN_135
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[239:224] & _GEN_136
+            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[255:240] & _GEN_137) & ~_GEN_55
+           | and_i254_i_r1s2);
     if (_GEN_110) begin
-      next_sroa_50_03452_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[186];
-      next_sroa_45_03451_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[185];
-      next_sroa_41_03450_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[184];
-      next_sroa_36_03449_r1 <= _GEN_12 ? 8'h0 : orders_dout[186:179];
-      next_sroa_32_03448_r1 <= ~_GEN_5 & ~next_sroa_45_03451_r1 & orders_dout[178];
-      next_sroa_293369_03447_r1 <= _GEN_12 ? 64'h0 : orders_dout[177:114];
-      next_sroa_26_03446_r1 <= _GEN_12 ? 5'h0 : orders_dout[113:109];
-      next_sroa_213366_03445_r1 <= _GEN_12 ? 17'h0 : orders_dout[108:92];
-      next_sroa_16_03444_r1 <= _GEN_12 ? 16'h0 : orders_dout[91:76];
-      next_sroa_113361_03443_r1 <= _GEN_12 ? 64'h0 : orders_dout[75:12];
-      next_sroa_8_03442_r1 <= _GEN_12 ? 8'h0 : orders_dout[11:4];
-      next_sroa_0_03441_r1 <= _GEN_12 ? 4'h0 : orders_dout[3:0];
+      next_sroa_53_03493_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[218];
+      next_sroa_48_03492_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[217];
+      next_sroa_44_03491_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[216];
+      next_sroa_39_03490_r1 <= _GEN_12 ? 8'h0 : orders_dout[218:211];
+      next_sroa_35_03489_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[210];
+      next_sroa_32_03488_r1 <= _GEN_12 ? 32'h0 : orders_dout[209:178];
+      next_sroa_293408_03487_r1 <= _GEN_12 ? 64'h0 : orders_dout[177:114];
+      next_sroa_26_03486_r1 <= _GEN_12 ? 5'h0 : orders_dout[113:109];
+      next_sroa_213405_03485_r1 <= _GEN_12 ? 17'h0 : orders_dout[108:92];
+      next_sroa_16_03484_r1 <= _GEN_12 ? 16'h0 : orders_dout[91:76];
+      next_sroa_113400_03483_r1 <= _GEN_12 ? 64'h0 : orders_dout[75:12];
+      next_sroa_8_03482_r1 <= _GEN_12 ? 8'h0 : orders_dout[11:4];
+      next_sroa_0_03481_r1 <= _GEN_12 ? 4'h0 : orders_dout[3:0];
     end
     if (_GEN_111) begin
-      written0_sroa_0_03440_r1 <=
+      written0_sroa_0_03480_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_50,
@@ -2176,7 +2209,7 @@ module kv_prefetch_rank_speckv_Prefetch(
              _GEN_37,
              _GEN_36,
              _GEN_35};
-      written0_sroa_8_03439_r1 <=
+      written0_sroa_8_03479_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_103,
@@ -2197,45 +2230,45 @@ module kv_prefetch_rank_speckv_Prefetch(
              _GEN_58};
     end
     if (_GEN_116)
-      written0_sroa_14_03438_r1 <= _GEN_5 ? 64'h0 : _GEN_104;
+      written0_sroa_14_03478_r1 <= _GEN_5 ? 64'h0 : _GEN_104;
     if (_GEN_111) begin
-      written0_sroa_20_03437_r1 <= ~_GEN_5 & _GEN_105;
-      written0_sroa_26_03436_r1 <= ~_GEN_5 & _GEN_106;
+      written0_sroa_20_03477_r1 <= ~_GEN_5 & _GEN_105;
+      written0_sroa_26_03476_r1 <= ~_GEN_5 & _GEN_106;
     end
     if (_GEN_4)
-      and_r1s1 <= ~(next_sroa_36_03449_r1[0]) & _GEN_138;
+      and_r1s1 <= ~(next_sroa_39_03490_r1[0]) & _GEN_138;
     if (_GEN_3)
       and_r1s2 <= and_r1s1;
     if (_GEN_4)
-      tobool_not_i_i_r1s1 <= ~(next_sroa_36_03449_r1[1]);
+      tobool_not_i_i_r1s1 <= ~(next_sroa_39_03490_r1[1]);
     if (_GEN_3)
       tobool_not_i_i_r1s2 <= tobool_not_i_i_r1s1;
     if (_GEN_4)
-      next_sroa_113361_03443_r1s1 <= next_sroa_113361_03443_r1;
+      next_sroa_113400_03483_r1s1 <= next_sroa_113400_03483_r1;
     if (_GEN_3)
-      cmp_i31_i431_r1s2 <= written0_sroa_14_03438_r1 == next_sroa_113361_03443_r1s1;
+      cmp_i31_i443_r1s2 <= written0_sroa_14_03478_r1 == next_sroa_113400_03483_r1s1;
     if (_GEN_4)
-      and_i239_i_r1s1 <= _GEN_138 & next_sroa_36_03449_r1[0];
+      and_i248_i_r1s1 <= _GEN_138 & next_sroa_39_03490_r1[0];
     if (_GEN_3)
-      and_i239_i_r1s2 <= and_i239_i_r1s1;
+      and_i248_i_r1s2 <= and_i248_i_r1s1;
     if (_GEN_4)
-      next_sroa_16_03444_r1s1 <= next_sroa_16_03444_r1;
+      next_sroa_16_03484_r1s1 <= next_sroa_16_03484_r1;
     if (_GEN_3)
-      next_sroa_16_03444_r1s2 <= next_sroa_16_03444_r1s1;
+      next_sroa_16_03484_r1s2 <= next_sroa_16_03484_r1s1;
     if (_GEN_4)
-      next_sroa_32_03448_r1s1 <= next_sroa_32_03448_r1;
+      next_sroa_35_03489_r1s1 <= next_sroa_35_03489_r1;
     if (_GEN_3)
-      or_i2367_r1s2 <=
-        cmp_i_i801_r1s1
-          ? next_sroa_32_03448_r1s1
-          : row_sroa_25_03429_r1 == next_sroa_113361_03443_r1s1;
+      or_i2386_r1s2 <=
+        cmp_i_i815_r1s1
+          ? next_sroa_35_03489_r1s1
+          : row_sroa_25_03469_r1 == next_sroa_113400_03483_r1s1;
     if (_GEN_111)
-      row_sroa_76_03435_r1 <=
+      row_sroa_76_03475_r1 <=
         ~_GEN_5
         & (and_r1s2
            & (tobool_not_i_i_r1s2
-                ? waiting_sroa_172866_03467_r1 == 16'h0
-                : ~(_GEN_139 & holds_next_sroa_0_03453_r1)) | and_i239_i_r1s2
+                ? waiting_sroa_172887_03508_r1 == 16'h0
+                : ~(_GEN_139 & holds_next_sroa_0_03494_r1)) | and_i248_i_r1s2
            & ({_GEN_155,
                _GEN_154,
                _GEN_153,
@@ -2253,115 +2286,115 @@ module kv_prefetch_rank_speckv_Prefetch(
                _GEN_141,
                _GEN_140} == 16'h0 | ~_GEN_157));
     if (_GEN_4)
-      tobool145_not_i_r1s1 <= ~(next_sroa_36_03449_r1[0]);
+      tobool145_not_i_r1s1 <= ~(next_sroa_39_03490_r1[0]);
     if (_GEN_3)
       tobool145_not_i_r1s2 <= tobool145_not_i_r1s1;
     if (_GEN_111)
-      row_sroa_65_03434_r1 <=
+      row_sroa_65_03474_r1 <=
         ~_GEN_5
         & (tobool145_not_i_r1s2
-             ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03465_r1 : _GEN_139)
+             ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03506_r1 : _GEN_139)
              : _GEN_156);
     if (_GEN_4)
-      next_sroa_41_03450_r1s1 <= next_sroa_41_03450_r1;
+      next_sroa_44_03491_r1s1 <= next_sroa_44_03491_r1;
     if (_GEN_3)
-      next_sroa_41_03450_r1s2 <= next_sroa_41_03450_r1s1;
+      next_sroa_44_03491_r1s2 <= next_sroa_44_03491_r1s1;
     if (_GEN_4)
-      next_sroa_213366_03445_r1s1 <= next_sroa_213366_03445_r1;
+      next_sroa_213405_03485_r1s1 <= next_sroa_213405_03485_r1;
     if (_GEN_3)
-      next_sroa_213366_03445_r1s2 <= next_sroa_213366_03445_r1s1;
+      next_sroa_213405_03485_r1s2 <= next_sroa_213405_03485_r1s1;
     if (_GEN_111)
-      row_sroa_583294_03433_r1 <=
+      row_sroa_583330_03473_r1 <=
         _GEN_5
           ? 256'h0
-          : {next_sroa_41_03450_r1s2
+          : {next_sroa_44_03491_r1s2
                ? (~_GEN_33
                     ? (_GEN_155
                          ? (_GEN_56
                               ? {16{_GEN_253[16]}} | _GEN_253[15:0]
                               : {16{_GEN_254[16]}} | _GEN_254[15:0])
-                         : next_sroa_213366_03445_r1s2[15:0])
-                    : ~_GEN_154 ? next_sroa_213366_03445_r1s2[15:0] : _GEN_252)
+                         : next_sroa_213405_03485_r1s2[15:0])
+                    : ~_GEN_154 ? next_sroa_213405_03485_r1s2[15:0] : _GEN_252)
                : _GEN_210[255:240],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_32
                     ? (_GEN_56 ? {16{_GEN_250[16]}} | _GEN_250[15:0] : _GEN_252)
                     : _GEN_249)
                : _GEN_210[239:224],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_31
                     ? (_GEN_56 ? {16{_GEN_247[16]}} | _GEN_247[15:0] : _GEN_249)
                     : _GEN_246)
                : _GEN_210[223:208],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_30
                     ? (_GEN_56 ? {16{_GEN_244[16]}} | _GEN_244[15:0] : _GEN_246)
                     : _GEN_243)
                : _GEN_210[207:192],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_29
                     ? (_GEN_56 ? {16{_GEN_241[16]}} | _GEN_241[15:0] : _GEN_243)
                     : _GEN_240)
                : _GEN_210[191:176],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_28
                     ? (_GEN_56 ? {16{_GEN_238[16]}} | _GEN_238[15:0] : _GEN_240)
                     : _GEN_237)
                : _GEN_210[175:160],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_27
                     ? (_GEN_56 ? {16{_GEN_235[16]}} | _GEN_235[15:0] : _GEN_237)
                     : _GEN_234)
                : _GEN_210[159:144],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_26
                     ? (_GEN_56 ? {16{_GEN_232[16]}} | _GEN_232[15:0] : _GEN_234)
                     : _GEN_231)
                : _GEN_210[143:128],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_25
                     ? (_GEN_56 ? {16{_GEN_229[16]}} | _GEN_229[15:0] : _GEN_231)
                     : _GEN_228)
                : _GEN_210[127:112],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_24
                     ? (_GEN_56 ? {16{_GEN_226[16]}} | _GEN_226[15:0] : _GEN_228)
                     : _GEN_225)
                : _GEN_210[111:96],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (~_GEN_23
                     ? (_GEN_56 ? {16{_GEN_223[16]}} | _GEN_223[15:0] : _GEN_225)
                     : _GEN_222)
                : _GEN_210[95:80],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (_GEN_22
                     ? _GEN_219
                     : _GEN_56 ? {16{_GEN_220[16]}} | _GEN_220[15:0] : _GEN_222)
                : _GEN_210[79:64],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (_GEN_21
                     ? _GEN_216
                     : _GEN_56 ? {16{_GEN_217[16]}} | _GEN_217[15:0] : _GEN_219)
                : _GEN_210[63:48],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (_GEN_20
                     ? _GEN_213
                     : _GEN_56 ? {16{_GEN_214[16]}} | _GEN_214[15:0] : _GEN_216)
                : _GEN_210[47:32],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? ((|_GEN_19)
                     ? _GEN_193
                     : _GEN_56 ? {16{_GEN_211[16]}} | _GEN_211[15:0] : _GEN_213)
                : _GEN_210[31:16],
-             next_sroa_41_03450_r1s2
+             next_sroa_44_03491_r1s2
                ? (_GEN_56 ? {16{_GEN_191[16]}} | _GEN_191[15:0] : _GEN_193)
                : _GEN_210[15:0]};
     if (_GEN_4)
-      cmp_i360_r1s1 <= _GEN_138;
+      cmp_i382_r1s1 <= _GEN_138;
     if (_GEN_3)
-      cmp_i360_r1s2 <= cmp_i360_r1s1;
+      cmp_i382_r1s2 <= cmp_i382_r1s1;
     if (_GEN_111) begin
-      row_sroa_513290_03432_r1 <=
+      row_sroa_513326_03472_r1 <=
         _GEN_5
           ? 16'h0
           : {tobool145_not_i_r1s2 & _GEN_256[15] | _GEN_257
@@ -2394,228 +2427,228 @@ module kv_prefetch_rank_speckv_Prefetch(
                & (_GEN_141 & _GEN_20 | _GEN_142 & ~_GEN_20),
              tobool145_not_i_r1s2 & _GEN_256[1] | _GEN_257
                & ((|_GEN_19) ? _GEN_140 : _GEN_141) & ~_GEN_159,
-             tobool145_not_i_r1s2 & _GEN_256[0] | and_i239_i_r1s2 & _GEN_140 & _GEN_157
+             tobool145_not_i_r1s2 & _GEN_256[0] | and_i248_i_r1s2 & _GEN_140 & _GEN_157
                & ~(_GEN_34[0])};
-      row_sroa_41_03431_r1 <=
+      row_sroa_41_03471_r1 <=
         ~_GEN_5
         & (tobool145_not_i_r1s2
              ? (tobool_not_i_i_r1s2
-                  ? waiting_sroa_14_03468_r1
-                  : written0_sroa_26_03436_r1)
+                  ? waiting_sroa_14_03509_r1
+                  : written0_sroa_26_03476_r1)
              : _GEN_106);
-      row_sroa_33_03430_r1 <=
+      row_sroa_33_03470_r1 <=
         _GEN_5
           ? 2'h0
           : tobool145_not_i_r1s2
               ? (tobool_not_i_i_r1s2
-                   ? waiting_sroa_11_03469_r1
-                   : {1'h0, written0_sroa_20_03437_r1})
+                   ? waiting_sroa_11_03510_r1
+                   : {1'h0, written0_sroa_20_03477_r1})
               : {1'h0, _GEN_105};
     end
     if (_GEN_116)
-      row_sroa_25_03429_r1 <=
+      row_sroa_25_03469_r1 <=
         _GEN_5
           ? 64'h0
           : tobool145_not_i_r1s1
               ? (tobool_not_i_i_r1s1
-                   ? waiting_sroa_8_03470_r1
-                   : written0_sroa_14_03438_r1)
+                   ? waiting_sroa_8_03511_r1
+                   : written0_sroa_14_03478_r1)
               : _GEN_104;
     if (_GEN_4)
-      next_sroa_36_03449_r1s1 <= next_sroa_36_03449_r1[0];
+      next_sroa_39_03490_r1s1 <= next_sroa_39_03490_r1[0];
     if (_GEN_3)
-      next_sroa_36_03449_r1s2 <= next_sroa_36_03449_r1s1;
+      next_sroa_39_03490_r1s2 <= next_sroa_39_03490_r1s1;
     if (_GEN_111) begin
-      row_sroa_12_03428_r1 <=
+      row_sroa_12_03468_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_287
                ? _GEN_51
                : ~_GEN_288
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_101 : _GEN_14[255:240])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_101 : _GEN_14[255:240])
                    : _GEN_102,
              _GEN_285
                ? _GEN_51
                : ~_GEN_286
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_98 : _GEN_14[239:224])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_98 : _GEN_14[239:224])
                    : _GEN_99,
              _GEN_283
                ? _GEN_51
                : ~_GEN_284
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_95 : _GEN_14[223:208])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_95 : _GEN_14[223:208])
                    : _GEN_96,
              _GEN_281
                ? _GEN_51
                : ~_GEN_282
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_92 : _GEN_14[207:192])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_92 : _GEN_14[207:192])
                    : _GEN_93,
              _GEN_279
                ? _GEN_51
                : ~_GEN_280
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_89 : _GEN_14[191:176])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_89 : _GEN_14[191:176])
                    : _GEN_90,
              _GEN_277
                ? _GEN_51
                : ~_GEN_278
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_86 : _GEN_14[175:160])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_86 : _GEN_14[175:160])
                    : _GEN_87,
              _GEN_275
                ? _GEN_51
                : ~_GEN_276
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_83 : _GEN_14[159:144])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_83 : _GEN_14[159:144])
                    : _GEN_84,
              _GEN_273
                ? _GEN_51
                : ~_GEN_274
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_80 : _GEN_14[143:128])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_80 : _GEN_14[143:128])
                    : _GEN_81,
              _GEN_271
                ? _GEN_51
                : ~_GEN_272
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_77 : _GEN_14[127:112])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_77 : _GEN_14[127:112])
                    : _GEN_78,
              _GEN_269
                ? _GEN_51
                : ~_GEN_270
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_74 : _GEN_14[111:96])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_74 : _GEN_14[111:96])
                    : _GEN_75,
              _GEN_267
                ? _GEN_51
                : ~_GEN_268
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_71 : _GEN_14[95:80])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_71 : _GEN_14[95:80])
                    : _GEN_72,
              _GEN_265
                ? _GEN_51
                : ~_GEN_266
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_69 : _GEN_14[79:64])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_69 : _GEN_14[79:64])
                    : _GEN_68,
              _GEN_263
                ? _GEN_51
                : ~_GEN_264
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_66 : _GEN_14[63:48])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_66 : _GEN_14[63:48])
                    : _GEN_65,
              _GEN_261
                ? _GEN_51
                : ~_GEN_262
-                   ? (next_sroa_41_03450_r1s2 ? _GEN_63 : _GEN_14[47:32])
+                   ? (next_sroa_44_03491_r1s2 ? _GEN_63 : _GEN_14[47:32])
                    : _GEN_62,
              _GEN_259
                ? _GEN_51
-               : _GEN_260 ? _GEN_59 : next_sroa_41_03450_r1s2 ? _GEN_60 : _GEN_14[31:16],
-             _GEN_17 & next_sroa_36_03449_r1s2
-               ? order_sroa_342913_03475_r1s2
-               : _GEN_258 ? _GEN_51 : next_sroa_41_03450_r1s2 ? _GEN_57 : _GEN_14[15:0]};
-      row_sroa_0_03427_r1 <=
+               : _GEN_260 ? _GEN_59 : next_sroa_44_03491_r1s2 ? _GEN_60 : _GEN_14[31:16],
+             _GEN_17 & next_sroa_39_03490_r1s2
+               ? order_sroa_342934_03516_r1s2
+               : _GEN_258 ? _GEN_51 : next_sroa_44_03491_r1s2 ? _GEN_57 : _GEN_14[15:0]};
+      row_sroa_0_03467_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_287
                ? order_sroa_27_0_r1s2
                : ~_GEN_288
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[255:240]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[255:240]
                         : _GEN_15[255:240])
-                   : row_sroa_0_03427_r1[239:224],
+                   : row_sroa_0_03467_r1[239:224],
              _GEN_285
                ? order_sroa_27_0_r1s2
                : ~_GEN_286
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[239:224]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[239:224]
                         : _GEN_15[239:224])
-                   : row_sroa_0_03427_r1[223:208],
+                   : row_sroa_0_03467_r1[223:208],
              _GEN_283
                ? order_sroa_27_0_r1s2
                : ~_GEN_284
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[223:208]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[223:208]
                         : _GEN_15[223:208])
-                   : row_sroa_0_03427_r1[207:192],
+                   : row_sroa_0_03467_r1[207:192],
              _GEN_281
                ? order_sroa_27_0_r1s2
                : ~_GEN_282
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[207:192]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[207:192]
                         : _GEN_15[207:192])
-                   : row_sroa_0_03427_r1[191:176],
+                   : row_sroa_0_03467_r1[191:176],
              _GEN_279
                ? order_sroa_27_0_r1s2
                : ~_GEN_280
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[191:176]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[191:176]
                         : _GEN_15[191:176])
-                   : row_sroa_0_03427_r1[175:160],
+                   : row_sroa_0_03467_r1[175:160],
              _GEN_277
                ? order_sroa_27_0_r1s2
                : ~_GEN_278
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[175:160]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[175:160]
                         : _GEN_15[175:160])
-                   : row_sroa_0_03427_r1[159:144],
+                   : row_sroa_0_03467_r1[159:144],
              _GEN_275
                ? order_sroa_27_0_r1s2
                : ~_GEN_276
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[159:144]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[159:144]
                         : _GEN_15[159:144])
-                   : row_sroa_0_03427_r1[143:128],
+                   : row_sroa_0_03467_r1[143:128],
              _GEN_273
                ? order_sroa_27_0_r1s2
                : ~_GEN_274
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[143:128]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[143:128]
                         : _GEN_15[143:128])
-                   : row_sroa_0_03427_r1[127:112],
+                   : row_sroa_0_03467_r1[127:112],
              _GEN_271
                ? order_sroa_27_0_r1s2
                : ~_GEN_272
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[127:112]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[127:112]
                         : _GEN_15[127:112])
-                   : row_sroa_0_03427_r1[111:96],
+                   : row_sroa_0_03467_r1[111:96],
              _GEN_269
                ? order_sroa_27_0_r1s2
                : ~_GEN_270
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[111:96]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[111:96]
                         : _GEN_15[111:96])
-                   : row_sroa_0_03427_r1[95:80],
+                   : row_sroa_0_03467_r1[95:80],
              _GEN_267
                ? order_sroa_27_0_r1s2
                : ~_GEN_268
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[95:80]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[95:80]
                         : _GEN_15[95:80])
-                   : row_sroa_0_03427_r1[79:64],
+                   : row_sroa_0_03467_r1[79:64],
              _GEN_265
                ? order_sroa_27_0_r1s2
                : ~_GEN_266
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[79:64]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[79:64]
                         : _GEN_15[79:64])
-                   : row_sroa_0_03427_r1[63:48],
+                   : row_sroa_0_03467_r1[63:48],
              _GEN_263
                ? order_sroa_27_0_r1s2
                : ~_GEN_264
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[63:48]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[63:48]
                         : _GEN_15[63:48])
-                   : row_sroa_0_03427_r1[47:32],
+                   : row_sroa_0_03467_r1[47:32],
              _GEN_261
                ? order_sroa_27_0_r1s2
                : ~_GEN_262
-                   ? (next_sroa_41_03450_r1s2
-                        ? row_sroa_0_03427_r1[47:32]
+                   ? (next_sroa_44_03491_r1s2
+                        ? row_sroa_0_03467_r1[47:32]
                         : _GEN_15[47:32])
-                   : row_sroa_0_03427_r1[31:16],
+                   : row_sroa_0_03467_r1[31:16],
              _GEN_259
                ? order_sroa_27_0_r1s2
                : _GEN_260
-                   ? row_sroa_0_03427_r1[15:0]
-                   : next_sroa_41_03450_r1s2
-                       ? row_sroa_0_03427_r1[31:16]
+                   ? row_sroa_0_03467_r1[15:0]
+                   : next_sroa_44_03491_r1s2
+                       ? row_sroa_0_03467_r1[31:16]
                        : _GEN_15[31:16],
              _GEN_258
                ? order_sroa_27_0_r1s2
-               : next_sroa_41_03450_r1s2 ? row_sroa_0_03427_r1[15:0] : _GEN_15[15:0]};
+               : next_sroa_44_03491_r1s2 ? row_sroa_0_03467_r1[15:0] : _GEN_15[15:0]};
     end
   end // always_ff @(posedge)
   hlsc_ram #(
@@ -2627,26 +2660,26 @@ module kv_prefetch_rank_speckv_Prefetch(
   ) table_0 (
     .clk     (clk),
     .we      (_GEN_6 & ~rst),
-    .wa      (order_sroa_20_03474_r1s3),
+    .wa      (order_sroa_20_03515_r1s3),
     .wd
-      ({or_i2371_r1s3
-          ^ ^{or_i2375_r1s3,
-              sroa_speculated2918_r1s3,
-              weight_i826_sroa_0_mux_val_15_r1s3,
-              weight_i826_sroa_0_mux_val_14_r1s3,
-              weight_i826_sroa_0_mux_val_13_r1s3,
-              weight_i826_sroa_0_mux_val_12_r1s3,
-              weight_i826_sroa_0_mux_val_11_r1s3,
-              weight_i826_sroa_0_mux_val_10_r1s3,
-              weight_i826_sroa_0_mux_val_9_r1s3,
-              weight_i826_sroa_0_mux_val_8_r1s3,
-              weight_i826_sroa_0_mux_val_7_r1s3,
-              weight_i826_sroa_0_mux_val_6_r1s3,
-              weight_i826_sroa_0_mux_val_5_r1s3,
-              weight_i826_sroa_0_mux_val_4_r1s3,
-              weight_i826_sroa_0_mux_val_3_r1s3,
-              weight_i826_sroa_0_mux_val_2_r1s3,
-              weight_i826_sroa_0_mux_val_1_r1s3,
+      ({or_i2390_r1s3
+          ^ ^{or_i2394_r1s3,
+              sroa_speculated2939_r1s3,
+              weight_i839_sroa_0_mux_val_15_r1s3,
+              weight_i839_sroa_0_mux_val_14_r1s3,
+              weight_i839_sroa_0_mux_val_13_r1s3,
+              weight_i839_sroa_0_mux_val_12_r1s3,
+              weight_i839_sroa_0_mux_val_11_r1s3,
+              weight_i839_sroa_0_mux_val_10_r1s3,
+              weight_i839_sroa_0_mux_val_9_r1s3,
+              weight_i839_sroa_0_mux_val_8_r1s3,
+              weight_i839_sroa_0_mux_val_7_r1s3,
+              weight_i839_sroa_0_mux_val_6_r1s3,
+              weight_i839_sroa_0_mux_val_5_r1s3,
+              weight_i839_sroa_0_mux_val_4_r1s3,
+              weight_i839_sroa_0_mux_val_3_r1s3,
+              weight_i839_sroa_0_mux_val_2_r1s3,
+              weight_i839_sroa_0_mux_val_1_r1s3,
               v221_r1s3,
               v363_r1s3,
               v355_r1s3,
@@ -2664,23 +2697,23 @@ module kv_prefetch_rank_speckv_Prefetch(
               v238_r1s3,
               v228_r1s3,
               v220_r1s3},
-        or_i2375_r1s3,
-        sroa_speculated2918_r1s3,
-        weight_i826_sroa_0_mux_val_15_r1s3,
-        weight_i826_sroa_0_mux_val_14_r1s3,
-        weight_i826_sroa_0_mux_val_13_r1s3,
-        weight_i826_sroa_0_mux_val_12_r1s3,
-        weight_i826_sroa_0_mux_val_11_r1s3,
-        weight_i826_sroa_0_mux_val_10_r1s3,
-        weight_i826_sroa_0_mux_val_9_r1s3,
-        weight_i826_sroa_0_mux_val_8_r1s3,
-        weight_i826_sroa_0_mux_val_7_r1s3,
-        weight_i826_sroa_0_mux_val_6_r1s3,
-        weight_i826_sroa_0_mux_val_5_r1s3,
-        weight_i826_sroa_0_mux_val_4_r1s3,
-        weight_i826_sroa_0_mux_val_3_r1s3,
-        weight_i826_sroa_0_mux_val_2_r1s3,
-        weight_i826_sroa_0_mux_val_1_r1s3,
+        or_i2394_r1s3,
+        sroa_speculated2939_r1s3,
+        weight_i839_sroa_0_mux_val_15_r1s3,
+        weight_i839_sroa_0_mux_val_14_r1s3,
+        weight_i839_sroa_0_mux_val_13_r1s3,
+        weight_i839_sroa_0_mux_val_12_r1s3,
+        weight_i839_sroa_0_mux_val_11_r1s3,
+        weight_i839_sroa_0_mux_val_10_r1s3,
+        weight_i839_sroa_0_mux_val_9_r1s3,
+        weight_i839_sroa_0_mux_val_8_r1s3,
+        weight_i839_sroa_0_mux_val_7_r1s3,
+        weight_i839_sroa_0_mux_val_6_r1s3,
+        weight_i839_sroa_0_mux_val_5_r1s3,
+        weight_i839_sroa_0_mux_val_4_r1s3,
+        weight_i839_sroa_0_mux_val_3_r1s3,
+        weight_i839_sroa_0_mux_val_2_r1s3,
+        weight_i839_sroa_0_mux_val_1_r1s3,
         v221_r1s3,
         v363_r1s3,
         v355_r1s3,
@@ -2699,23 +2732,24 @@ module kv_prefetch_rank_speckv_Prefetch(
         v228_r1s3,
         v220_r1s3}),
     .re      (_GEN_4),
-    .ra      (next_sroa_45_03451_r1 ? 8'h0 : orders_dout[11:4]),
+    .ra      (next_sroa_48_03492_r1 ? 8'h0 : orders_dout[11:4]),
     .forward (_GEN_4 & _GEN_6),
     .rd      (_table_0_rd)
   );
-  assign orders_read = _GEN_4 & ~next_sroa_45_03451_r1;
-  assign orders_waits = valid1_0 & ~next_sroa_45_03451_r1 & ~orders_empty_n;
+  assign orders_read = _GEN_4 & ~next_sroa_48_03492_r1;
+  assign orders_waits = valid1_0 & ~next_sroa_48_03492_r1 & ~orders_empty_n;
   assign ranked_write = _GEN_7 | _GEN_8;
   assign ranked_din =
     _GEN_7
       ? {2'h0,
-         order_sroa_422916_03477_r1s5,
-         order_sroa_39_03476_r1s5[4:1],
-         order_sroa_39_03476_r1s5[0] | add_r1s5[550],
+         order_sroa_45_03519_r1s5,
+         order_sroa_422937_03518_r1s5,
+         order_sroa_39_03517_r1s5[4:1],
+         order_sroa_39_03517_r1s5[0] | add_r1s5[550],
          add_r1s5[549:0]}
-      : {hold_next_sroa_50_03452[0],
-         620'h80000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
-  assign ranked_waits = (valid1_5 & cmp_i23_not_r1s5 | valid2_0) & ~ranked_full_n;
+      : {hold_next_sroa_53_03493[0],
+         652'h8000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
+  assign ranked_waits = (valid1_5 & cmp_i24_not_r1s5 | valid2_0) & ~ranked_full_n;
   assign displaced_write = _GEN_8;
   assign displaced_din = hold_spec_select;
   assign lost_write = _GEN_8;
@@ -2728,15 +2762,20 @@ endmodule
 module kv_prefetch_select_pages_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [620:0] ranked_dout,
+  input  [652:0] ranked_dout,
   input          ranked_empty_n,
                  results_full_n,
-                 ap_start,
+                 wanted_full_n,
+  input  [31:0]  descriptors_arg,
+  input          ap_start,
   output         ranked_read,
                  ranked_waits,
                  results_write,
   output [513:0] results_din,
   output         results_waits,
+                 wanted_write,
+  output [292:0] wanted_din,
+  output         wanted_waits,
                  predicts_write,
   output [31:0]  predicts_din,
   output         hits_write,
@@ -2785,6 +2824,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _resident_0_rd;
   reg          valid0_0;
   wire         _GEN_7 = active0 & ~valid0_0;
+  reg          hold_cmp_i_not;
   wire         _GEN_8 = ranked_dout[3:0] == 4'h3;
   wire         _GEN_9 = _GEN_8 & ranked_dout[4] & (|(ranked_dout[554:550]));
   wire         _GEN_10 = _GEN_9 & (|(ranked_dout[276:261]));
@@ -2872,14 +2912,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   assign _GEN_2 = valid1_4 & (~valid1_5 | _GEN_1);
   assign _GEN_1 = valid1_5 & (~valid1_6 | _GEN_0);
   assign _GEN_0 = valid1_6 & (~valid1_7 | _GEN);
-  reg          cmp_i78_r1s1;
-  reg          cmp_i78_r1s2;
-  reg          cmp_i78_r1s3;
-  reg          cmp_i78_r1s4;
-  reg          cmp_i78_r1s5;
-  reg          cmp_i78_r1s6;
-  reg          cmp_i78_r1s7;
-  wire         _GEN_62 = _GEN & cmp_i78_r1s7;
+  reg          cmp_i133_r1s1;
+  reg          cmp_i133_r1s2;
+  reg          cmp_i133_r1s3;
+  reg          cmp_i133_r1s4;
+  reg          cmp_i133_r1s5;
+  reg          cmp_i133_r1s6;
+  reg          cmp_i133_r1s7;
+  wire         _GEN_62 = _GEN & cmp_i133_r1s7;
   reg          and_r1s1;
   reg          and_r1s2;
   reg          and_r1s3;
@@ -2952,7 +2992,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__1;
   reg          resident_r1s2__4;
   reg          resident_r1s3__2;
-  reg  [7:0]   spec_select1117_r1s4;
+  reg  [7:0]   spec_select1239_r1s4;
   reg  [6:0]   select_r1s4;
   reg          resident_r1s2__5;
   reg          resident_r1s3__3;
@@ -2973,7 +3013,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__7;
   reg          resident_r1s4__4;
   reg          resident_r1s5__2;
-  reg  [7:0]   spec_select1122_r1s6;
+  reg  [7:0]   spec_select1244_r1s6;
   reg  [7:0]   resident_count_sroa_0_1_11_r1s6;
   reg          resident_r1s2__10;
   reg          resident_r1s3__8;
@@ -2996,8 +3036,8 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     and_r1s7
       ? resident_count_sroa_0_1_14_r1s7 + {7'h0, resident_r1s7}
       : resident_count_sroa_0_1_14_r1s7;
-  reg  [620:0] ranked_r1s1;
-  reg  [620:0] ranked_r1s2;
+  reg  [652:0] ranked_r1s1;
+  reg  [652:0] ranked_r1s2;
   reg          or_r1s1;
   reg          and_r1s1__16;
   reg          or_r1s1__1;
@@ -3036,10 +3076,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          and_r1s1__31;
   reg          xor_r1s1__1;
   reg  [2:0]   add_r1s2__4;
-  reg          cmp_i_i212_i_not_r1s3;
-  reg          cmp_i_i212_i_not_r1s4;
-  reg          cmp_i_i212_i_not_r1s5;
-  reg          cmp_i_i212_i_not_r1s6;
+  reg          cmp_i500_not_r1s3;
+  reg          cmp_i500_not_r1s4;
+  reg          cmp_i500_not_r1s5;
+  reg          cmp_i500_not_r1s6;
   reg          conv_i195_i_14_r1s2;
   reg          conv_i195_i_14_r1s3;
   reg          conv_i195_i_14_r1s4;
@@ -3160,9 +3200,9 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          v155_r1s5;
   reg          v331_r1s6;
   reg          field_r1s6;
-  reg  [620:0] ranked_r1s3;
-  reg  [620:0] ranked_r1s4;
-  reg  [620:0] ranked_r1s5;
+  reg  [652:0] ranked_r1s3;
+  reg  [652:0] ranked_r1s4;
+  reg  [652:0] ranked_r1s5;
   reg  [31:0]  agg_tmp72_sroa_0_2_1_r1s2;
   reg  [15:0]  agg_tmp72_sroa_0_2_1_r1s2__1;
   reg  [207:0] agg_tmp72_sroa_0_2_1_r1s2__2;
@@ -3172,7 +3212,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [159:0] agg_tmp72_sroa_0_2_9_r1s4;
   reg  [15:0]  agg_tmp72_sroa_0_2_9_r1s4__1;
   reg  [79:0]  agg_tmp72_sroa_0_2_9_r1s4__2;
-  reg  [255:0] or_i_i172_13_r1s5;
+  reg  [255:0] or_i_i240_13_r1s5;
   reg  [191:0] agg_tmp72_sroa_0_2_11_r1s5;
   reg  [15:0]  select_r1s5;
   reg  [47:0]  agg_tmp72_sroa_0_2_11_r1s5__1;
@@ -3206,10 +3246,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__5;
   reg  [15:0]  select_r1s5__7;
   reg  [15:0]  select_r1s6__3;
-  reg          cmp_i380_1_r1s3;
-  reg          cmp_i380_1_r1s4;
-  reg          cmp_i380_1_r1s5;
-  reg          cmp_i380_1_r1s6;
+  reg          cmp_i500_1_r1s3;
+  reg          cmp_i500_1_r1s4;
+  reg          cmp_i500_1_r1s5;
+  reg          cmp_i500_1_r1s6;
   reg          v200_r1s5;
   reg          v185_r1s5;
   reg          v171_r1s4;
@@ -3233,7 +3273,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s3__4;
   reg  [15:0]  select_r1s4__8;
   reg  [15:0]  select_r1s5__11;
-  reg          conv_i345_2_not_r1s2;
+  reg          conv_i464_2_not_r1s2;
   reg          v136_r1s3;
   reg          v136_r1s4;
   reg          v136_r1s5;
@@ -3245,69 +3285,69 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__10;
   reg  [15:0]  select_r1s5__13;
   reg  [15:0]  select_r1s6__5;
-  reg          cmp_i380_2_r1s3;
-  reg          cmp_i380_2_r1s4;
-  reg          cmp_i380_2_r1s5;
-  reg          cmp_i380_2_r1s6;
-  reg          brmerge1144_not_r1s6;
+  reg          cmp_i500_2_r1s3;
+  reg          cmp_i500_2_r1s4;
+  reg          cmp_i500_2_r1s5;
+  reg          cmp_i500_2_r1s6;
+  reg          brmerge1267_not_r1s6;
   reg  [15:0]  select_r1s6__6;
   reg  [15:0]  select_r1s6__7;
-  reg          cmp_i380_4_r1s3;
-  reg          cmp_i380_4_r1s4;
-  reg          cmp_i380_4_r1s5;
-  reg          cmp_i380_4_r1s6;
-  reg          brmerge1148_r1s6;
+  reg          cmp_i500_4_r1s3;
+  reg          cmp_i500_4_r1s4;
+  reg          cmp_i500_4_r1s5;
+  reg          cmp_i500_4_r1s6;
+  reg          brmerge1271_r1s6;
   reg  [15:0]  select_r1s6__8;
   reg  [15:0]  select_r1s6__9;
-  reg          cmp_i380_5_r1s3;
-  reg          cmp_i380_5_r1s4;
-  reg          cmp_i380_5_r1s5;
-  reg          cmp_i380_5_r1s6;
-  reg          brmerge1149_r1s6;
+  reg          cmp_i500_5_r1s3;
+  reg          cmp_i500_5_r1s4;
+  reg          cmp_i500_5_r1s5;
+  reg          cmp_i500_5_r1s6;
+  reg          brmerge1272_r1s6;
   reg  [15:0]  select_r1s6__10;
   reg  [15:0]  select_r1s6__11;
-  reg          cmp_i380_6_r1s3;
-  reg          cmp_i380_6_r1s4;
-  reg          cmp_i380_6_r1s5;
-  reg          cmp_i380_6_r1s6;
-  reg          brmerge1151_r1s6;
+  reg          cmp_i500_6_r1s3;
+  reg          cmp_i500_6_r1s4;
+  reg          cmp_i500_6_r1s5;
+  reg          cmp_i500_6_r1s6;
+  reg          brmerge1274_r1s6;
   reg  [15:0]  select_r1s6__12;
   reg  [15:0]  select_r1s6__13;
-  reg          cmp_i380_9_r1s3;
-  reg          cmp_i380_9_r1s4;
-  reg          cmp_i380_9_r1s5;
-  reg          cmp_i380_9_r1s6;
-  reg          cmp_i380_13_r1s3;
-  reg          cmp_i380_13_r1s4;
-  reg          cmp_i380_13_r1s5;
+  reg          cmp_i500_9_r1s3;
+  reg          cmp_i500_9_r1s4;
+  reg          cmp_i500_9_r1s5;
+  reg          cmp_i500_9_r1s6;
+  reg          cmp_i500_13_r1s3;
+  reg          cmp_i500_13_r1s4;
+  reg          cmp_i500_13_r1s5;
   reg  [15:0]  select_r1s6__14;
-  reg          cmp_i380_14_r1s3;
-  reg          cmp_i380_14_r1s4;
-  reg          cmp_i380_14_r1s5;
+  reg          cmp_i500_14_r1s3;
+  reg          cmp_i500_14_r1s4;
+  reg          cmp_i500_14_r1s5;
   reg  [15:0]  select_r1s6__15;
-  reg          cmp_i380_3_r1s3;
-  reg          cmp_i380_3_r1s4;
-  reg          cmp_i380_3_r1s5;
-  reg          cmp_i380_3_r1s6;
+  reg          cmp_i500_3_r1s3;
+  reg          cmp_i500_3_r1s4;
+  reg          cmp_i500_3_r1s5;
+  reg          cmp_i500_3_r1s6;
   reg          v359_r1s6;
-  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6;
+  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6;
   reg  [15:0]  select_r1s6__16;
   reg  [15:0]  select_r1s6__17;
-  reg          cmp_i380_8_r1s3;
-  reg          cmp_i380_8_r1s4;
-  reg          cmp_i380_8_r1s5;
-  reg          cmp_i380_8_r1s6;
-  reg          cmp_i380_10_r1s3;
-  reg          cmp_i380_10_r1s4;
-  reg          cmp_i380_10_r1s5;
-  reg          cmp_i380_10_r1s6;
-  reg          cmp_i380_11_r1s3;
-  reg          cmp_i380_11_r1s4;
-  reg          cmp_i380_11_r1s5;
-  reg          cmp_i380_11_r1s6;
-  reg          cmp_i380_12_r1s3;
-  reg          cmp_i380_12_r1s4;
-  reg          cmp_i380_12_r1s5;
+  reg          cmp_i500_8_r1s3;
+  reg          cmp_i500_8_r1s4;
+  reg          cmp_i500_8_r1s5;
+  reg          cmp_i500_8_r1s6;
+  reg          cmp_i500_10_r1s3;
+  reg          cmp_i500_10_r1s4;
+  reg          cmp_i500_10_r1s5;
+  reg          cmp_i500_10_r1s6;
+  reg          cmp_i500_11_r1s3;
+  reg          cmp_i500_11_r1s4;
+  reg          cmp_i500_11_r1s5;
+  reg          cmp_i500_11_r1s6;
+  reg          cmp_i500_12_r1s3;
+  reg          cmp_i500_12_r1s4;
+  reg          cmp_i500_12_r1s5;
   reg  [15:0]  select_r1s6__18;
   reg  [447:0] select_r1s1;
   reg  [447:0] select_r1s2__3;
@@ -3315,36 +3355,84 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [511:0] or_r1s4;
   reg  [511:0] or_r1s5;
   reg  [511:0] or_r1s6;
-  reg          cmp_i380_7_r1s3;
-  reg          cmp_i380_7_r1s4;
-  reg          cmp_i380_7_r1s5;
-  reg          cmp_i380_7_r1s6;
-  reg          brmerge1153_r1s6;
+  reg          cmp_i500_7_r1s3;
+  reg          cmp_i500_7_r1s4;
+  reg          cmp_i500_7_r1s5;
+  reg          cmp_i500_7_r1s6;
+  reg          brmerge1276_r1s6;
   reg  [15:0]  select_r1s6__19;
-  reg  [620:0] ranked_r1s6;
+  reg  [652:0] ranked_r1s6;
   reg  [511:0] or_r1s7;
-  assign _GEN = valid1_7 & ~(cmp_i78_r1s7 & ~results_full_n);
+  reg          and_r1s3__16;
+  reg          and_r1s4__18;
+  reg          and_r1s5__18;
+  reg          and_r1s6__4;
+  reg          and_r1s7__1;
+  wire         _GEN_64 = _GEN & and_r1s7__1;
+  reg  [15:0]  select_r1s7;
+  reg  [15:0]  select_r1s7__1;
+  reg  [15:0]  select_r1s7__2;
+  reg  [15:0]  select_r1s7__3;
+  reg  [15:0]  select_r1s7__4;
+  reg  [15:0]  select_r1s7__5;
+  reg  [15:0]  select_r1s7__6;
+  reg  [15:0]  select_r1s7__7;
+  reg  [15:0]  select_r1s7__8;
+  reg  [15:0]  select_r1s7__9;
+  reg  [15:0]  select_r1s7__10;
+  reg  [15:0]  select_r1s7__11;
+  reg  [15:0]  select_r1s7__12;
+  reg  [15:0]  select_r1s7__13;
+  reg  [15:0]  select_r1s7__14;
+  reg  [15:0]  select_r1s3__7;
+  reg  [15:0]  select_r1s4__11;
+  reg  [15:0]  select_r1s5__14;
+  reg  [15:0]  select_r1s6__20;
+  reg  [15:0]  select_r1s7__15;
+  reg          sroa_speculated_r1s3;
+  reg          sroa_speculated_r1s4;
+  reg          sroa_speculated_r1s5;
+  reg          sroa_speculated_r1s6;
+  reg          sroa_speculated_r1s7;
+  reg          sroa_speculated_r1s3__1;
+  reg          sroa_speculated_r1s4__1;
+  reg          sroa_speculated_r1s5__1;
+  reg          sroa_speculated_r1s6__1;
+  reg          sroa_speculated_r1s7__1;
+  reg          sroa_speculated_r1s3__2;
+  reg          sroa_speculated_r1s4__2;
+  reg          sroa_speculated_r1s5__2;
+  reg          sroa_speculated_r1s6__2;
+  reg          sroa_speculated_r1s7__2;
+  reg          sroa_speculated_r1s3__3;
+  reg          sroa_speculated_r1s4__3;
+  reg          sroa_speculated_r1s5__3;
+  reg          sroa_speculated_r1s6__3;
+  reg          sroa_speculated_r1s7__3;
+  reg          sroa_speculated_r1s3__4;
+  reg          sroa_speculated_r1s4__4;
+  reg          sroa_speculated_r1s5__4;
+  reg          sroa_speculated_r1s6__4;
+  reg          sroa_speculated_r1s7__4;
+  reg  [652:0] ranked_r1s7;
+  assign _GEN =
+    valid1_7 & ~(cmp_i133_r1s7 & ~results_full_n | and_r1s7__1 & ~wanted_full_n);
   reg          active1;
-  reg  [639:0] hold_0;
+  reg  [703:0] hold_0;
   reg  [31:0]  hold_asked_sroa_0_1;
   reg  [31:0]  hold_found_sroa_0_1;
   reg          xor_r1s1__2;
   reg          xor_r1s2__12;
   reg          xor_r1s3__8;
-  reg          sroa_speculated_r1s3;
-  reg          sroa_speculated_r1s3__1;
-  reg          sroa_speculated_r1s3__2;
-  reg          sroa_speculated_r1s3__3;
-  reg          sroa_speculated_r1s3__4;
   reg  [31:0]  hold_given_sroa_0_1;
   reg          xor_r1s4__4;
   reg          xor_r1s5;
   reg          xor_r1s6;
   reg          xor_r1s7;
   reg  [31:0]  hold_left_out_sroa_0_1;
-  wire         _GEN_64 = valid2_0 & results_full_n;
-  wire         _GEN_65 = active2 & ~valid2_0;
-  wire         _GEN_66 =
+  wire         _GEN_65 = valid2_0 & ~(~results_full_n | ~wanted_full_n);
+  wire         _GEN_66 = active2 & ~valid2_0;
+  wire         _GEN_67 =
     active1 & ~valid1_0 & ~valid1_1 & ~valid1_2 & ~valid1_3 & ~valid1_4 & ~valid1_5
     & ~valid1_6 & ~valid1_7;
   always_ff @(posedge clk) begin
@@ -3373,51 +3461,50 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       valid1_5 <= _GEN_2 | valid1_5 & ~_GEN_1;
       valid1_6 <= _GEN_1 | valid1_6 & ~_GEN_0;
       valid1_7 <= _GEN_0 | valid1_7 & ~_GEN;
-      valid1_0 <= _GEN_7 | valid1_0 & ~(_GEN_6 & ranked_dout[619]);
-      active1 <= _GEN_7 | active1 & ~_GEN_66;
-      valid2_0 <= _GEN_66 | valid2_0 & ~_GEN_64;
-      active2 <= _GEN_66 | active2 & ~_GEN_65;
+      valid1_0 <= _GEN_7 | valid1_0 & ~(_GEN_6 & ranked_dout[651]);
+      active1 <= _GEN_7 | active1 & ~_GEN_67;
+      valid2_0 <= _GEN_67 | valid2_0 & ~_GEN_65;
+      active2 <= _GEN_67 | active2 & ~_GEN_66;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  asked_sroa_0_0768_r1;
-  reg  [31:0]  found_sroa_0_0767_r1;
-  reg  [31:0]  given_sroa_0_0766_r1;
-  reg  [31:0]  left_out_sroa_0_0765_r1;
-  wire [1:0]   _GEN_67 = {1'h0, and_r1s1__15 & _resident_0_rd};
-  wire [1:0]   _GEN_68 = and_r1s1__14 ? _GEN_67 + {1'h0, _resident_1_rd} : _GEN_67;
-  wire [3:0]   _GEN_69 = {1'h0, and_r1s2__13 ? add_r1s2 : {1'h0, select_r1s2}};
-  wire [4:0]   _GEN_70 = {1'h0, and_r1s2__12 ? _GEN_69 + {3'h0, resident_r1s2} : _GEN_69};
-  wire [5:0]   _GEN_71 = {1'h0, select_r1s3};
-  wire [6:0]   _GEN_72 = {1'h0, and_r1s3__10 ? _GEN_71 + {5'h0, resident_r1s3} : _GEN_71};
-  wire [6:0]   _GEN_73 = and_r1s3__9 ? _GEN_72 + {6'h0, resident_r1s3__1} : _GEN_72;
-  wire [7:0]   _GEN_74 = and_r1s4__8 ? spec_select1117_r1s4 : {1'h0, select_r1s4};
-  wire [7:0]   _GEN_75 = and_r1s4__7 ? _GEN_74 + {7'h0, resident_r1s4} : _GEN_74;
-  wire [7:0]   _GEN_76 =
+  reg  [31:0]  asked_sroa_0_0888_r1;
+  reg  [31:0]  found_sroa_0_0887_r1;
+  reg  [31:0]  given_sroa_0_0886_r1;
+  reg  [31:0]  left_out_sroa_0_0885_r1;
+  wire [1:0]   _GEN_68 = {1'h0, and_r1s1__15 & _resident_0_rd};
+  wire [1:0]   _GEN_69 = and_r1s1__14 ? _GEN_68 + {1'h0, _resident_1_rd} : _GEN_68;
+  wire [3:0]   _GEN_70 = {1'h0, and_r1s2__13 ? add_r1s2 : {1'h0, select_r1s2}};
+  wire [4:0]   _GEN_71 = {1'h0, and_r1s2__12 ? _GEN_70 + {3'h0, resident_r1s2} : _GEN_70};
+  wire [5:0]   _GEN_72 = {1'h0, select_r1s3};
+  wire [6:0]   _GEN_73 = {1'h0, and_r1s3__10 ? _GEN_72 + {5'h0, resident_r1s3} : _GEN_72};
+  wire [6:0]   _GEN_74 = and_r1s3__9 ? _GEN_73 + {6'h0, resident_r1s3__1} : _GEN_73;
+  wire [7:0]   _GEN_75 = and_r1s4__8 ? spec_select1239_r1s4 : {1'h0, select_r1s4};
+  wire [7:0]   _GEN_76 = and_r1s4__7 ? _GEN_75 + {7'h0, resident_r1s4} : _GEN_75;
+  wire [7:0]   _GEN_77 =
     and_r1s5__5
       ? resident_count_sroa_0_1_9_r1s5 + {7'h0, resident_r1s5}
       : resident_count_sroa_0_1_9_r1s5;
-  wire [7:0]   _GEN_77 = and_r1s5__4 ? _GEN_76 + {7'h0, resident_r1s5__1} : _GEN_76;
-  wire [7:0]   _GEN_78 =
-    and_r1s6__3 ? spec_select1122_r1s6 : resident_count_sroa_0_1_11_r1s6;
-  wire [7:0]   _GEN_79 = and_r1s6__2 ? _GEN_78 + {7'h0, resident_r1s6} : _GEN_78;
-  wire         _GEN_80 = _GEN_54 & ~_GEN_55;
-  wire         _GEN_81 = _GEN_51 & ~_GEN_52;
-  wire         _GEN_82 = _GEN_48 & ~_GEN_49;
-  wire         _GEN_83 = _GEN_45 & ~_GEN_46;
-  wire         _GEN_84 = _GEN_42 & ~_GEN_43;
-  wire         _GEN_85 = _GEN_39 & ~_GEN_40;
-  wire         _GEN_86 = _GEN_36 & ~_GEN_37;
-  wire         _GEN_87 = _GEN_33 & ~_GEN_34;
-  wire         _GEN_88 = _GEN_30 & ~_GEN_31;
-  wire         _GEN_89 = _GEN_27 & ~_GEN_28;
-  wire         _GEN_90 = _GEN_24 & ~_GEN_25;
-  wire         _GEN_91 = _GEN_21 & ~_GEN_22;
-  wire         _GEN_92 = _GEN_18 & ~_GEN_19;
-  wire         _GEN_93 = _GEN_14 & ~_GEN_15;
-  wire         _GEN_94 = _GEN_57 & ~_GEN_58;
-  wire [15:0]  _GEN_95 =
+  wire [7:0]   _GEN_78 = and_r1s5__4 ? _GEN_77 + {7'h0, resident_r1s5__1} : _GEN_77;
+  wire [7:0]   _GEN_79 =
+    and_r1s6__3 ? spec_select1244_r1s6 : resident_count_sroa_0_1_11_r1s6;
+  wire [7:0]   _GEN_80 = and_r1s6__2 ? _GEN_79 + {7'h0, resident_r1s6} : _GEN_79;
+  wire         _GEN_81 = _GEN_54 & ~_GEN_55;
+  wire         _GEN_82 = _GEN_51 & ~_GEN_52;
+  wire         _GEN_83 = _GEN_48 & ~_GEN_49;
+  wire         _GEN_84 = _GEN_45 & ~_GEN_46;
+  wire         _GEN_85 = _GEN_42 & ~_GEN_43;
+  wire         _GEN_86 = _GEN_39 & ~_GEN_40;
+  wire         _GEN_87 = _GEN_36 & ~_GEN_37;
+  wire         _GEN_88 = _GEN_33 & ~_GEN_34;
+  wire         _GEN_89 = _GEN_30 & ~_GEN_31;
+  wire         _GEN_90 = _GEN_27 & ~_GEN_28;
+  wire         _GEN_91 = _GEN_24 & ~_GEN_25;
+  wire         _GEN_92 = _GEN_21 & ~_GEN_22;
+  wire         _GEN_93 = _GEN_18 & ~_GEN_19;
+  wire         _GEN_94 = _GEN_14 & ~_GEN_15;
+  wire         _GEN_95 = _GEN_57 & ~_GEN_58;
+  wire [15:0]  _GEN_96 =
     and_r1s4__17 ? ranked_r1s4[452:437] : agg_tmp72_sroa_0_2_9_r1s4__1;
-  wire         _GEN_96 = v331_r1s6 & field_r1s6;
   wire         _GEN_97 = or_r1s1 ? and_r1s1__16 : ~_resident_0_rd;
   wire         _GEN_98 = or_r1s1__1 & (and_r1s1__17 | ~_resident_14_rd);
   wire         _GEN_99 = or_r1s1__2 & (and_r1s1__18 | ~_resident_13_rd);
@@ -3439,160 +3526,191 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     + {1'h0, {1'h0, add_r1s2__3} + {1'h0, add_r1s2__4}};
   wire [4:0]   _GEN_114 =
     ranked_r1s2[554:550] < _GEN_113 ? ranked_r1s2[554:550] : _GEN_113;
-  wire [1:0]   _GEN_115 = {1'h0, ~_GEN_111} + {1'h0, ~_GEN_97};
-  wire [2:0]   _GEN_116 = {2'h0, ~_GEN_110} + {1'h0, _GEN_115};
-  wire [3:0]   _GEN_117 = {3'h0, xor_r1s2__11} + {1'h0, field_r1s2__1, field_r1s2};
-  wire [4:0]   _GEN_118 = {4'h0, xor_r1s2__10} + {1'h0, _GEN_117};
-  wire [5:0]   _GEN_119 = {5'h0, xor_r1s2__9} + {1'h0, _GEN_118};
-  wire [6:0]   _GEN_120 = {6'h0, xor_r1s2__8} + {1'h0, _GEN_119};
-  wire [7:0]   _GEN_121 =
+  wire         _GEN_115 = _GEN_114 == 5'h0;
+  wire [1:0]   _GEN_116 = {1'h0, ~_GEN_111} + {1'h0, ~_GEN_97};
+  wire [2:0]   _GEN_117 = {2'h0, ~_GEN_110} + {1'h0, _GEN_116};
+  wire [3:0]   _GEN_118 = {3'h0, xor_r1s2__11} + {1'h0, field_r1s2__1, field_r1s2};
+  wire [4:0]   _GEN_119 = {4'h0, xor_r1s2__10} + {1'h0, _GEN_118};
+  wire [5:0]   _GEN_120 = {5'h0, xor_r1s2__9} + {1'h0, _GEN_119};
+  wire [6:0]   _GEN_121 = {6'h0, xor_r1s2__8} + {1'h0, _GEN_120};
+  wire [7:0]   _GEN_122 =
     {7'h0, xor_r1s3__7} + {1'h0, field_r1s3__2, field_r1s3__1, field_r1s3};
-  wire [7:0]   _GEN_122 = {7'h0, xor_r1s3__6} + _GEN_121;
-  wire [7:0]   _GEN_123 = {7'h0, xor_r1s3__5} + _GEN_122;
-  wire [7:0]   _GEN_124 = {7'h0, xor_r1s3__4} + _GEN_123;
-  wire [7:0]   _GEN_125 = {7'h0, xor_r1s4__3} + add_i32_i_10_r1s4;
-  wire [7:0]   _GEN_126 = {7'h0, xor_r1s4__2} + _GEN_125;
-  wire [7:0]   _GEN_127 = {7'h0, xor_r1s4__1} + _GEN_126;
-  wire [7:0]   _GEN_128 = {7'h0, xor_r1s4} + _GEN_127;
-  wire [1:0]   _GEN_129 = add_i32_i_13_r1s5[7:6] | add_i32_i_14_r1s5__1[1:0];
-  wire         _GEN_130 = add_i32_i_13_r1s5[5] | add_i32_i_14_r1s5;
-  wire         _GEN_131 = and_r1s5__6 | conv_i195_i_13_r1s5 & ~(add_i32_i_13_r1s5[0]);
-  wire         _GEN_132 = conv_i195_i_2_r1s2 & field_r1s2;
-  wire         _GEN_133 = conv_i195_i_3_r1s2 & _GEN_117[0];
-  wire         _GEN_134 = conv_i195_i_4_r1s2 & _GEN_118[0];
-  wire [1:0]   _GEN_135 = and_r1s5__9 ? add_r1s5[2:1] : field_r1s5__5[1:0];
-  wire         _GEN_136 = conv_i195_i_5_r1s2 & _GEN_119[0];
-  wire [1:0]   _GEN_137 = and_r1s5__10 ? field_r1s5__7[1:0] : add_r1s5[2:1];
-  wire         _GEN_138 = conv_i195_i_6_r1s2 & _GEN_120[0];
-  wire [1:0]   _GEN_139 = and_r1s5__11 ? field_r1s5__9[1:0] : field_r1s5__7[1:0];
-  wire         _GEN_140 = conv_i195_i_7_r1s3 & _GEN_121[0];
-  wire [1:0]   _GEN_141 = and_r1s5__12 ? add_i32_i_7_r1s5[2:1] : field_r1s5__9[1:0];
-  wire         _GEN_142 = conv_i195_i_8_r1s3 & _GEN_122[0];
-  wire [2:0]   _GEN_143 = and_r1s5__13 ? add_i32_i_8_r1s5[3:1] : add_i32_i_7_r1s5[3:1];
-  wire         _GEN_144 = conv_i195_i_9_r1s3 & _GEN_123[0];
-  wire [2:0]   _GEN_145 = and_r1s5__14 ? add_i32_i_9_r1s5[3:1] : add_i32_i_8_r1s5[3:1];
-  wire [2:0]   _GEN_146 = and_r1s5__15 ? add_i32_i_10_r1s5[3:1] : add_i32_i_9_r1s5[3:1];
-  wire         _GEN_147 = conv_i195_i_11_r1s4 & _GEN_125[0];
-  wire [2:0]   _GEN_148 = and_r1s5__16 ? add_i32_i_11_r1s5[3:1] : add_i32_i_10_r1s5[3:1];
-  wire         _GEN_149 = conv_i195_i_12_r1s4 & _GEN_126[0];
-  wire [2:0]   _GEN_150 = and_r1s5__17 ? add_i32_i_12_r1s5[3:1] : add_i32_i_11_r1s5[3:1];
-  wire         _GEN_151 = conv_i195_i_13_r1s5 & add_i32_i_13_r1s5[0];
-  wire [2:0]   _GEN_152 = _GEN_151 ? add_i32_i_13_r1s5[3:1] : add_i32_i_12_r1s5[3:1];
-  wire [6:0]   _GEN_153 =
+  wire [7:0]   _GEN_123 = {7'h0, xor_r1s3__6} + _GEN_122;
+  wire [7:0]   _GEN_124 = {7'h0, xor_r1s3__5} + _GEN_123;
+  wire [7:0]   _GEN_125 = {7'h0, xor_r1s3__4} + _GEN_124;
+  wire [7:0]   _GEN_126 = {7'h0, xor_r1s4__3} + add_i32_i_10_r1s4;
+  wire [7:0]   _GEN_127 = {7'h0, xor_r1s4__2} + _GEN_126;
+  wire [7:0]   _GEN_128 = {7'h0, xor_r1s4__1} + _GEN_127;
+  wire [7:0]   _GEN_129 = {7'h0, xor_r1s4} + _GEN_128;
+  wire [1:0]   _GEN_130 = add_i32_i_13_r1s5[7:6] | add_i32_i_14_r1s5__1[1:0];
+  wire         _GEN_131 = add_i32_i_13_r1s5[5] | add_i32_i_14_r1s5;
+  wire         _GEN_132 = and_r1s5__6 | conv_i195_i_13_r1s5 & ~(add_i32_i_13_r1s5[0]);
+  wire         _GEN_133 = conv_i195_i_2_r1s2 & field_r1s2;
+  wire         _GEN_134 = conv_i195_i_3_r1s2 & _GEN_118[0];
+  wire         _GEN_135 = conv_i195_i_4_r1s2 & _GEN_119[0];
+  wire [1:0]   _GEN_136 = and_r1s5__9 ? add_r1s5[2:1] : field_r1s5__5[1:0];
+  wire         _GEN_137 = conv_i195_i_5_r1s2 & _GEN_120[0];
+  wire [1:0]   _GEN_138 = and_r1s5__10 ? field_r1s5__7[1:0] : add_r1s5[2:1];
+  wire         _GEN_139 = conv_i195_i_6_r1s2 & _GEN_121[0];
+  wire [1:0]   _GEN_140 = and_r1s5__11 ? field_r1s5__9[1:0] : field_r1s5__7[1:0];
+  wire         _GEN_141 = conv_i195_i_7_r1s3 & _GEN_122[0];
+  wire [1:0]   _GEN_142 = and_r1s5__12 ? add_i32_i_7_r1s5[2:1] : field_r1s5__9[1:0];
+  wire         _GEN_143 = conv_i195_i_8_r1s3 & _GEN_123[0];
+  wire [2:0]   _GEN_144 = and_r1s5__13 ? add_i32_i_8_r1s5[3:1] : add_i32_i_7_r1s5[3:1];
+  wire         _GEN_145 = conv_i195_i_9_r1s3 & _GEN_124[0];
+  wire [2:0]   _GEN_146 = and_r1s5__14 ? add_i32_i_9_r1s5[3:1] : add_i32_i_8_r1s5[3:1];
+  wire [2:0]   _GEN_147 = and_r1s5__15 ? add_i32_i_10_r1s5[3:1] : add_i32_i_9_r1s5[3:1];
+  wire         _GEN_148 = conv_i195_i_11_r1s4 & _GEN_126[0];
+  wire [2:0]   _GEN_149 = and_r1s5__16 ? add_i32_i_11_r1s5[3:1] : add_i32_i_10_r1s5[3:1];
+  wire         _GEN_150 = conv_i195_i_12_r1s4 & _GEN_127[0];
+  wire [2:0]   _GEN_151 = and_r1s5__17 ? add_i32_i_12_r1s5[3:1] : add_i32_i_11_r1s5[3:1];
+  wire         _GEN_152 = conv_i195_i_13_r1s5 & add_i32_i_13_r1s5[0];
+  wire [2:0]   _GEN_153 = _GEN_152 ? add_i32_i_13_r1s5[3:1] : add_i32_i_12_r1s5[3:1];
+  wire [6:0]   _GEN_154 =
     and_r1s5__6
-      ? {add_i32_i_14_r1s5__2[2:1] | _GEN_129,
-         add_i32_i_14_r1s5__2[0] | _GEN_130,
+      ? {add_i32_i_14_r1s5__2[2:1] | _GEN_130,
+         add_i32_i_14_r1s5__2[0] | _GEN_131,
          add_i32_i_14_r1s5__1}
-      : {_GEN_129, _GEN_130, add_i32_i_13_r1s5[4:1]};
-  wire         _GEN_154 = _GEN_131 & _GEN_153[0];
-  wire         _GEN_155 = _GEN_154 | v183_r1s5 & ~(_GEN_150[0]);
-  wire [1:0]   _GEN_156 = _GEN_154 ? _GEN_153[2:1] : _GEN_150[2:1];
-  wire         _GEN_157 = _GEN_155 & _GEN_156[0];
-  wire         _GEN_158 = v169_r1s5 & _GEN_146[0];
-  wire         _GEN_159 = _GEN_158 | v155_r1s5 & ~(_GEN_143[0]);
-  wire [1:0]   _GEN_160 = _GEN_158 ? _GEN_146[2:1] : _GEN_143[2:1];
-  wire         _GEN_161 = _GEN_110 & _GEN_115[0];
-  wire         _GEN_162 = _GEN_111 & ~_GEN_97;
-  wire [239:0] _GEN_163 =
-    _GEN_151
-      ? or_i_i172_13_r1s5[239:0]
+      : {_GEN_130, _GEN_131, add_i32_i_13_r1s5[4:1]};
+  wire         _GEN_155 = _GEN_132 & _GEN_154[0];
+  wire         _GEN_156 = _GEN_155 | v183_r1s5 & ~(_GEN_151[0]);
+  wire [1:0]   _GEN_157 = _GEN_155 ? _GEN_154[2:1] : _GEN_151[2:1];
+  wire         _GEN_158 = _GEN_156 & _GEN_157[0];
+  wire         _GEN_159 = v169_r1s5 & _GEN_147[0];
+  wire         _GEN_160 = _GEN_159 | v155_r1s5 & ~(_GEN_144[0]);
+  wire [1:0]   _GEN_161 = _GEN_159 ? _GEN_147[2:1] : _GEN_144[2:1];
+  wire         _GEN_162 = v331_r1s6 & field_r1s6;
+  wire         _GEN_163 = _GEN_110 & _GEN_116[0];
+  wire         _GEN_164 = _GEN_111 & ~_GEN_97;
+  wire [239:0] _GEN_165 =
+    _GEN_152
+      ? or_i_i240_13_r1s5[239:0]
       : {agg_tmp72_sroa_0_2_11_r1s5__1[31:0], select_r1s5, agg_tmp72_sroa_0_2_11_r1s5};
-  wire         _GEN_164 = v146_r1s5 & _GEN_139[0];
-  wire         _GEN_165 =
-    (_GEN_164 | v139_r1s5 & ~(_GEN_135[0])) & (_GEN_164 ? _GEN_139[1] : _GEN_135[1]);
-  wire         _GEN_166 = v131_r1s5 & (and_r1s5__7 ? field_r1s5__3[0] : field_r1s5__1);
-  wire [15:0]  _GEN_167 = and_r1s5__6 ? ranked_r1s5[260:245] : ranked_r1s5[244:229];
-  wire [15:0]  _GEN_168 = _GEN_154 ? _GEN_167 : select_r1s5__1;
-  wire [15:0]  _GEN_169 = _GEN_158 ? select_r1s5__2 : select_r1s5__3;
-  wire [15:0]  _GEN_170 = _GEN_164 ? select_r1s5__6 : select_r1s5__7;
-  wire         _GEN_171 = v200_r1s5 & _GEN_153[5];
-  wire         _GEN_172 = _GEN_151 | v185_r1s5;
-  wire         _GEN_173 = _GEN_171 | _GEN_172 & ~(_GEN_152[0]);
-  wire [1:0]   _GEN_174 =
-    _GEN_171 ? {add_i32_i_14_r1s5__1[2], _GEN_153[6]} : _GEN_152[2:1];
-  wire         _GEN_175 = _GEN_173 & _GEN_174[0];
-  wire         _GEN_176 = v176_r1s5 & _GEN_148[0];
-  wire         _GEN_177 = _GEN_176 | v162_r1s5 & ~(_GEN_145[0]);
-  wire [1:0]   _GEN_178 = _GEN_176 ? _GEN_148[2:1] : _GEN_145[2:1];
-  wire [15:0]  _GEN_179 = _GEN_151 ? ranked_r1s5[244:229] : ranked_r1s5[228:213];
-  wire [15:0]  _GEN_180 = _GEN_171 ? ranked_r1s5[260:245] : _GEN_179;
-  wire [15:0]  _GEN_181 = _GEN_176 ? select_r1s5__8 : select_r1s5__9;
-  wire         _GEN_182 = v150_r1s5 & _GEN_141[0];
-  wire [15:0]  _GEN_183 = _GEN_182 ? select_r1s5__10 : select_r1s5__11;
-  wire         _GEN_184 = _GEN_131 & ~(_GEN_153[0]);
-  wire         _GEN_185 = v183_r1s5 & _GEN_150[0];
-  wire         _GEN_186 = _GEN_185 | v169_r1s5 & ~(_GEN_146[0]);
-  wire [1:0]   _GEN_187 = _GEN_185 ? _GEN_150[2:1] : _GEN_146[2:1];
-  wire [15:0]  _GEN_188 = _GEN_185 ? select_r1s5__1 : select_r1s5__2;
-  wire         _GEN_189 = v155_r1s5 & _GEN_143[0];
-  wire [15:0]  _GEN_190 = _GEN_189 ? select_r1s5__3 : select_r1s5__6;
-  wire         _GEN_191 = v200_r1s5 & ~(_GEN_153[5]);
-  wire         _GEN_192 = _GEN_172 & _GEN_152[0];
-  wire         _GEN_193 = _GEN_192 | v176_r1s5 & ~(_GEN_148[0]);
-  wire [1:0]   _GEN_194 = _GEN_192 ? _GEN_152[2:1] : _GEN_148[2:1];
-  wire [15:0]  _GEN_195 = _GEN_192 ? _GEN_179 : select_r1s5__8;
-  wire         _GEN_196 = v162_r1s5 & _GEN_145[0];
-  wire [15:0]  _GEN_197 = _GEN_196 ? select_r1s5__9 : select_r1s5__10;
-  wire [31:0]  _GEN_198 = ~_GEN_8 ? asked_sroa_0_0768_r1 : asked_sroa_0_0768_r1 + 32'h1;
-  wire [31:0]  _GEN_199 =
-    ~_GEN_8 ? found_sroa_0_0767_r1 : found_sroa_0_0767_r1 + {31'h0, _GEN_9};
-  wire [31:0]  _GEN_200 =
+  wire         _GEN_166 = v146_r1s5 & _GEN_140[0];
+  wire         _GEN_167 =
+    (_GEN_166 | v139_r1s5 & ~(_GEN_136[0])) & (_GEN_166 ? _GEN_140[1] : _GEN_136[1]);
+  wire         _GEN_168 = v131_r1s5 & (and_r1s5__7 ? field_r1s5__3[0] : field_r1s5__1);
+  wire [15:0]  _GEN_169 = and_r1s5__6 ? ranked_r1s5[260:245] : ranked_r1s5[244:229];
+  wire [15:0]  _GEN_170 = _GEN_155 ? _GEN_169 : select_r1s5__1;
+  wire [15:0]  _GEN_171 = _GEN_159 ? select_r1s5__2 : select_r1s5__3;
+  wire [15:0]  _GEN_172 = _GEN_166 ? select_r1s5__6 : select_r1s5__7;
+  wire [15:0]  _GEN_173 =
+    cmp_i500_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6__2 : select_r1s6__3;
+  wire         _GEN_174 = v200_r1s5 & _GEN_154[5];
+  wire         _GEN_175 = _GEN_152 | v185_r1s5;
+  wire         _GEN_176 = _GEN_174 | _GEN_175 & ~(_GEN_153[0]);
+  wire [1:0]   _GEN_177 =
+    _GEN_174 ? {add_i32_i_14_r1s5__1[2], _GEN_154[6]} : _GEN_153[2:1];
+  wire         _GEN_178 = _GEN_176 & _GEN_177[0];
+  wire         _GEN_179 = v176_r1s5 & _GEN_149[0];
+  wire         _GEN_180 = _GEN_179 | v162_r1s5 & ~(_GEN_146[0]);
+  wire [1:0]   _GEN_181 = _GEN_179 ? _GEN_149[2:1] : _GEN_146[2:1];
+  wire [15:0]  _GEN_182 = _GEN_152 ? ranked_r1s5[244:229] : ranked_r1s5[228:213];
+  wire [15:0]  _GEN_183 = _GEN_174 ? ranked_r1s5[260:245] : _GEN_182;
+  wire [15:0]  _GEN_184 = _GEN_179 ? select_r1s5__8 : select_r1s5__9;
+  wire         _GEN_185 = v150_r1s5 & _GEN_142[0];
+  wire [15:0]  _GEN_186 = _GEN_185 ? select_r1s5__10 : select_r1s5__11;
+  wire [15:0]  _GEN_187 =
+    cmp_i500_1_r1s6
+      ? (v340_r1s6 & field_r1s6__1 ? select_r1s6__4 : select_r1s6__5)
+      : 16'h0;
+  wire         _GEN_188 = _GEN_132 & ~(_GEN_154[0]);
+  wire         _GEN_189 = v183_r1s5 & _GEN_151[0];
+  wire         _GEN_190 = _GEN_189 | v169_r1s5 & ~(_GEN_147[0]);
+  wire [1:0]   _GEN_191 = _GEN_189 ? _GEN_151[2:1] : _GEN_147[2:1];
+  wire [15:0]  _GEN_192 = _GEN_189 ? select_r1s5__1 : select_r1s5__2;
+  wire         _GEN_193 = v155_r1s5 & _GEN_144[0];
+  wire [15:0]  _GEN_194 = _GEN_193 ? select_r1s5__3 : select_r1s5__6;
+  wire [15:0]  _GEN_195 =
+    cmp_i500_2_r1s6 ? (brmerge1267_not_r1s6 ? select_r1s6__6 : select_r1s6__7) : 16'h0;
+  wire [15:0]  _GEN_196 =
+    cmp_i500_4_r1s6 ? (brmerge1271_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0;
+  wire [15:0]  _GEN_197 =
+    cmp_i500_5_r1s6 ? (brmerge1272_r1s6 ? select_r1s6__10 : select_r1s6__11) : 16'h0;
+  wire [15:0]  _GEN_198 =
+    cmp_i500_6_r1s6 ? (brmerge1274_r1s6 ? select_r1s6__12 : select_r1s6__13) : 16'h0;
+  wire [15:0]  _GEN_199 = cmp_i500_9_r1s6 ? select_r1s6__4 : 16'h0;
+  wire         _GEN_200 = v200_r1s5 & ~(_GEN_154[5]);
+  wire         _GEN_201 = _GEN_175 & _GEN_153[0];
+  wire         _GEN_202 = _GEN_201 | v176_r1s5 & ~(_GEN_149[0]);
+  wire [1:0]   _GEN_203 = _GEN_201 ? _GEN_153[2:1] : _GEN_149[2:1];
+  wire [15:0]  _GEN_204 = _GEN_201 ? _GEN_182 : select_r1s5__8;
+  wire         _GEN_205 = v162_r1s5 & _GEN_146[0];
+  wire [15:0]  _GEN_206 = _GEN_205 ? select_r1s5__9 : select_r1s5__10;
+  wire [15:0]  _GEN_207 =
+    cmp_i500_3_r1s6
+      ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6
+           ? select_r1s6__16
+           : select_r1s6__17)
+      : 16'h0;
+  wire [15:0]  _GEN_208 = cmp_i500_8_r1s6 ? select_r1s6__2 : 16'h0;
+  wire [15:0]  _GEN_209 = cmp_i500_10_r1s6 ? select_r1s6__6 : 16'h0;
+  wire [15:0]  _GEN_210 = cmp_i500_11_r1s6 ? select_r1s6__16 : 16'h0;
+  wire [15:0]  _GEN_211 = _GEN_114[4] ? ranked_r1s2[260:245] : 16'h0;
+  wire [15:0]  _GEN_212 =
+    cmp_i500_7_r1s6 ? (brmerge1276_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245]) : 16'h0;
+  wire [31:0]  _GEN_213 = ~_GEN_8 ? asked_sroa_0_0888_r1 : asked_sroa_0_0888_r1 + 32'h1;
+  wire [31:0]  _GEN_214 =
+    ~_GEN_8 ? found_sroa_0_0887_r1 : found_sroa_0_0887_r1 + {31'h0, _GEN_9};
+  wire [31:0]  _GEN_215 =
     xor_r1s3__8
-      ? given_sroa_0_0766_r1
-      : given_sroa_0_0766_r1
+      ? given_sroa_0_0886_r1
+      : given_sroa_0_0886_r1
         + {27'h0,
            sroa_speculated_r1s3__4,
            sroa_speculated_r1s3__3,
            sroa_speculated_r1s3__2,
            sroa_speculated_r1s3__1,
            sroa_speculated_r1s3};
-  wire [31:0]  _GEN_201 =
-    xor_r1s7 ? left_out_sroa_0_0765_r1 : left_out_sroa_0_0765_r1 + {24'h0, _GEN_63};
-  wire [239:0] _GEN_202 =
-    ~_GEN_161
+  wire [31:0]  _GEN_216 =
+    xor_r1s7 ? left_out_sroa_0_0885_r1 : left_out_sroa_0_0885_r1 + {24'h0, _GEN_63};
+  wire [239:0] _GEN_217 =
+    ~_GEN_163
       ? ranked_r1s1[516:277]
       : {ranked_r1s1[516:293], ranked_r1s1[308:293] | ranked_r1s1[292:277]};
-  wire [207:0] _GEN_203 =
-    _GEN_133
+  wire [207:0] _GEN_218 =
+    _GEN_134
       ? {agg_tmp72_sroa_0_2_1_r1s2__2[207:16],
          ranked_r1s2[340:325] | agg_tmp72_sroa_0_2_1_r1s2__2[15:0]}
       : agg_tmp72_sroa_0_2_1_r1s2__2;
-  wire [175:0] _GEN_204 =
-    _GEN_136
-      ? {_GEN_203[207:48], ranked_r1s2[372:357] | _GEN_203[47:32]}
-      : _GEN_203[207:32];
-  wire [143:0] _GEN_205 =
-    _GEN_140
+  wire [175:0] _GEN_219 =
+    _GEN_137
+      ? {_GEN_218[207:48], ranked_r1s2[372:357] | _GEN_218[47:32]}
+      : _GEN_218[207:32];
+  wire [143:0] _GEN_220 =
+    _GEN_141
       ? {agg_tmp72_sroa_0_2_5_r1s3__2[143:16],
          ranked_r1s3[404:389] | agg_tmp72_sroa_0_2_5_r1s3__2[15:0]}
       : agg_tmp72_sroa_0_2_5_r1s3__2;
-  wire [111:0] _GEN_206 =
-    _GEN_144
-      ? {_GEN_205[143:48], ranked_r1s3[436:421] | _GEN_205[47:32]}
-      : _GEN_205[143:32];
-  wire [79:0]  _GEN_207 =
-    _GEN_147
+  wire [111:0] _GEN_221 =
+    _GEN_145
+      ? {_GEN_220[143:48], ranked_r1s3[436:421] | _GEN_220[47:32]}
+      : _GEN_220[143:32];
+  wire [79:0]  _GEN_222 =
+    _GEN_148
       ? {agg_tmp72_sroa_0_2_9_r1s4__2[79:16],
          ranked_r1s4[468:453] | agg_tmp72_sroa_0_2_9_r1s4__2[15:0]}
       : agg_tmp72_sroa_0_2_9_r1s4__2;
-  wire [15:0]  _GEN_208 = _GEN_149 ? ranked_r1s4[484:469] : _GEN_207[31:16];
-  wire         _GEN_209 = _GEN_184 & _GEN_153[1];
-  wire         _GEN_210 = _GEN_191 & _GEN_153[6];
+  wire [15:0]  _GEN_223 = _GEN_150 ? ranked_r1s4[484:469] : _GEN_222[31:16];
+  wire         _GEN_224 = _GEN_188 & _GEN_154[1];
+  wire         _GEN_225 = _GEN_200 & _GEN_154[6];
   always_ff @(posedge clk) begin
+    if (valid0_0)
+      hold_cmp_i_not <= descriptors_arg == 32'h0;
     if (_GEN_6)
-      cmp_i78_r1s1 <= _GEN_8;
+      cmp_i133_r1s1 <= _GEN_8;
     if (_GEN_5)
-      cmp_i78_r1s2 <= cmp_i78_r1s1;
+      cmp_i133_r1s2 <= cmp_i133_r1s1;
     if (_GEN_4)
-      cmp_i78_r1s3 <= cmp_i78_r1s2;
+      cmp_i133_r1s3 <= cmp_i133_r1s2;
     if (_GEN_3)
-      cmp_i78_r1s4 <= cmp_i78_r1s3;
+      cmp_i133_r1s4 <= cmp_i133_r1s3;
     if (_GEN_2)
-      cmp_i78_r1s5 <= cmp_i78_r1s4;
+      cmp_i133_r1s5 <= cmp_i133_r1s4;
     if (_GEN_1)
-      cmp_i78_r1s6 <= cmp_i78_r1s5;
+      cmp_i133_r1s6 <= cmp_i133_r1s5;
     if (_GEN_0)
-      cmp_i78_r1s7 <= cmp_i78_r1s6;
+      cmp_i133_r1s7 <= cmp_i133_r1s6;
     if (_GEN_6)
       and_r1s1 <= _GEN_60;
     if (_GEN_5)
@@ -3716,13 +3834,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       and_r1s1__15 <= _GEN_13;
     end
     if (_GEN_5) begin
-      add_r1s2 <= {1'h0, _GEN_68} + {2'h0, _resident_2_rd};
-      select_r1s2 <= _GEN_68;
+      add_r1s2 <= {1'h0, _GEN_69} + {2'h0, _resident_2_rd};
+      select_r1s2 <= _GEN_69;
       resident_r1s2 <= _resident_3_rd;
       resident_r1s2__1 <= _resident_4_rd;
     end
     if (_GEN_4)
-      select_r1s3 <= and_r1s2__11 ? _GEN_70 + {4'h0, resident_r1s2__1} : _GEN_70;
+      select_r1s3 <= and_r1s2__11 ? _GEN_71 + {4'h0, resident_r1s2__1} : _GEN_71;
     if (_GEN_5)
       resident_r1s2__2 <= _resident_5_rd;
     if (_GEN_4)
@@ -3736,8 +3854,8 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       resident_r1s3__2 <= resident_r1s2__4;
     if (_GEN_3) begin
-      spec_select1117_r1s4 <= {1'h0, _GEN_73} + {7'h0, resident_r1s3__2};
-      select_r1s4 <= _GEN_73;
+      spec_select1239_r1s4 <= {1'h0, _GEN_74} + {7'h0, resident_r1s3__2};
+      select_r1s4 <= _GEN_74;
     end
     if (_GEN_5)
       resident_r1s2__5 <= _resident_8_rd;
@@ -3753,7 +3871,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       resident_r1s4__1 <= resident_r1s3__4;
     if (_GEN_2)
       resident_count_sroa_0_1_9_r1s5 <=
-        and_r1s4__6 ? _GEN_75 + {7'h0, resident_r1s4__1} : _GEN_75;
+        and_r1s4__6 ? _GEN_76 + {7'h0, resident_r1s4__1} : _GEN_76;
     if (_GEN_5)
       resident_r1s2__7 <= _resident_10_rd;
     if (_GEN_4)
@@ -3779,8 +3897,8 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       resident_r1s5__2 <= resident_r1s4__4;
     if (_GEN_1) begin
-      spec_select1122_r1s6 <= _GEN_77 + {7'h0, resident_r1s5__2};
-      resident_count_sroa_0_1_11_r1s6 <= _GEN_77;
+      spec_select1244_r1s6 <= _GEN_78 + {7'h0, resident_r1s5__2};
+      resident_count_sroa_0_1_11_r1s6 <= _GEN_78;
     end
     if (_GEN_5)
       resident_r1s2__10 <= _resident_13_rd;
@@ -3804,7 +3922,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       resident_r1s6__1 <= resident_r1s5__4;
     if (_GEN_0)
       resident_count_sroa_0_1_14_r1s7 <=
-        and_r1s6__1 ? _GEN_79 + {7'h0, resident_r1s6__1} : _GEN_79;
+        and_r1s6__1 ? _GEN_80 + {7'h0, resident_r1s6__1} : _GEN_80;
     if (_GEN_5)
       resident_r1s2__12 <= _resident_15_rd;
     if (_GEN_4)
@@ -3824,55 +3942,55 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_6) begin
       or_r1s1 <= ~_GEN_10 | _GEN_10 & _GEN_12;
       and_r1s1__16 <= _GEN_10 & (|(ranked_dout[20:17])) & _GEN_11;
-      or_r1s1__1 <= _GEN_80 | _GEN_56;
-      and_r1s1__17 <= _GEN_80;
-      or_r1s1__2 <= _GEN_81 | _GEN_53;
-      and_r1s1__18 <= _GEN_81;
-      or_r1s1__3 <= _GEN_82 | _GEN_50;
-      and_r1s1__19 <= _GEN_82;
+      or_r1s1__1 <= _GEN_81 | _GEN_56;
+      and_r1s1__17 <= _GEN_81;
+      or_r1s1__2 <= _GEN_82 | _GEN_53;
+      and_r1s1__18 <= _GEN_82;
+      or_r1s1__3 <= _GEN_83 | _GEN_50;
+      and_r1s1__19 <= _GEN_83;
     end
     if (_GEN_5)
       add_r1s2__1 <=
         {1'h0, {1'h0, _GEN_97} + {1'h0, _GEN_98}}
         + {1'h0, {1'h0, _GEN_99} + {1'h0, _GEN_100}};
     if (_GEN_6) begin
-      or_r1s1__4 <= _GEN_83 | _GEN_47;
-      and_r1s1__20 <= _GEN_83;
-      or_r1s1__5 <= _GEN_84 | _GEN_44;
-      and_r1s1__21 <= _GEN_84;
-      or_r1s1__6 <= _GEN_85 | _GEN_41;
-      and_r1s1__22 <= _GEN_85;
-      or_r1s1__7 <= _GEN_86 | _GEN_38;
-      and_r1s1__23 <= _GEN_86;
+      or_r1s1__4 <= _GEN_84 | _GEN_47;
+      and_r1s1__20 <= _GEN_84;
+      or_r1s1__5 <= _GEN_85 | _GEN_44;
+      and_r1s1__21 <= _GEN_85;
+      or_r1s1__6 <= _GEN_86 | _GEN_41;
+      and_r1s1__22 <= _GEN_86;
+      or_r1s1__7 <= _GEN_87 | _GEN_38;
+      and_r1s1__23 <= _GEN_87;
     end
     if (_GEN_5)
       add_r1s2__2 <=
         {1'h0, {1'h0, _GEN_101} + {1'h0, _GEN_102}}
         + {1'h0, {1'h0, _GEN_103} + {1'h0, _GEN_104}};
     if (_GEN_6) begin
-      or_r1s1__8 <= _GEN_87 | _GEN_35;
-      and_r1s1__24 <= _GEN_87;
-      or_r1s1__9 <= _GEN_88 | _GEN_32;
-      and_r1s1__25 <= _GEN_88;
-      or_r1s1__10 <= _GEN_89 | _GEN_29;
-      and_r1s1__26 <= _GEN_89;
-      or_r1s1__11 <= _GEN_90 | _GEN_26;
-      and_r1s1__27 <= _GEN_90;
+      or_r1s1__8 <= _GEN_88 | _GEN_35;
+      and_r1s1__24 <= _GEN_88;
+      or_r1s1__9 <= _GEN_89 | _GEN_32;
+      and_r1s1__25 <= _GEN_89;
+      or_r1s1__10 <= _GEN_90 | _GEN_29;
+      and_r1s1__26 <= _GEN_90;
+      or_r1s1__11 <= _GEN_91 | _GEN_26;
+      and_r1s1__27 <= _GEN_91;
     end
     if (_GEN_5)
       add_r1s2__3 <=
         {1'h0, {1'h0, _GEN_105} + {1'h0, _GEN_106}}
         + {1'h0, {1'h0, _GEN_107} + {1'h0, _GEN_108}};
     if (_GEN_6) begin
-      or_r1s1__12 <= _GEN_91 | _GEN_23;
-      and_r1s1__28 <= _GEN_91;
-      or_r1s1__13 <= _GEN_92 | _GEN_20;
-      and_r1s1__29 <= _GEN_92;
-      or_r1s1__14 <= _GEN_93 | _GEN_17;
-      and_r1s1__30 <= _GEN_93;
+      or_r1s1__12 <= _GEN_92 | _GEN_23;
+      and_r1s1__28 <= _GEN_92;
+      or_r1s1__13 <= _GEN_93 | _GEN_20;
+      and_r1s1__29 <= _GEN_93;
+      or_r1s1__14 <= _GEN_94 | _GEN_17;
+      and_r1s1__30 <= _GEN_94;
       xor_r1s1 <= _GEN_16;
-      or_r1s1__15 <= _GEN_94 | _GEN_60;
-      and_r1s1__31 <= _GEN_94;
+      or_r1s1__15 <= _GEN_95 | _GEN_60;
+      and_r1s1__31 <= _GEN_95;
       xor_r1s1__1 <= _GEN_59;
     end
     if (_GEN_5)
@@ -3880,13 +3998,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
         {1'h0, {1'h0, _GEN_109} + {1'h0, _GEN_110}}
         + {1'h0, {1'h0, _GEN_111} + {1'h0, _GEN_112}};
     if (_GEN_4)
-      cmp_i_i212_i_not_r1s3 <= _GEN_114 == 5'h0;
+      cmp_i500_not_r1s3 <= _GEN_115;
     if (_GEN_3)
-      cmp_i_i212_i_not_r1s4 <= cmp_i_i212_i_not_r1s3;
+      cmp_i500_not_r1s4 <= cmp_i500_not_r1s3;
     if (_GEN_2)
-      cmp_i_i212_i_not_r1s5 <= cmp_i_i212_i_not_r1s4;
+      cmp_i500_not_r1s5 <= cmp_i500_not_r1s4;
     if (_GEN_1)
-      cmp_i_i212_i_not_r1s6 <= cmp_i_i212_i_not_r1s5;
+      cmp_i500_not_r1s6 <= cmp_i500_not_r1s5;
     if (_GEN_5)
       conv_i195_i_14_r1s2 <= _GEN_112;
     if (_GEN_4)
@@ -3938,18 +4056,18 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       xor_r1s2__9 <= ~_GEN_107;
       xor_r1s2__10 <= ~_GEN_108;
       xor_r1s2__11 <= ~_GEN_109;
-      field_r1s2 <= _GEN_116[0];
-      field_r1s2__1 <= _GEN_116[2:1];
+      field_r1s2 <= _GEN_117[0];
+      field_r1s2__1 <= _GEN_117[2:1];
     end
     if (_GEN_4) begin
-      field_r1s3 <= _GEN_120[0];
-      field_r1s3__1 <= _GEN_120[4:1];
-      field_r1s3__2 <= _GEN_120[6:5];
+      field_r1s3 <= _GEN_121[0];
+      field_r1s3__1 <= _GEN_121[4:1];
+      field_r1s3__2 <= _GEN_121[6:5];
     end
     if (_GEN_3)
-      add_i32_i_10_r1s4 <= _GEN_124;
+      add_i32_i_10_r1s4 <= _GEN_125;
     if (_GEN_2)
-      and_r1s5__6 <= conv_i195_i_14_r1s4 & _GEN_128[0];
+      and_r1s5__6 <= conv_i195_i_14_r1s4 & _GEN_129[0];
     if (_GEN_5)
       conv_i195_i_13_r1s2 <= _GEN_98;
     if (_GEN_4)
@@ -3959,7 +4077,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       conv_i195_i_13_r1s5 <= conv_i195_i_13_r1s4;
     if (_GEN_5)
-      field_r1s2__3 <= _GEN_115[1];
+      field_r1s2__3 <= _GEN_116[1];
     if (_GEN_4)
       field_r1s3__4 <= field_r1s2__3;
     if (_GEN_3)
@@ -3973,19 +4091,19 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       field_r1s5__3 <= field_r1s4__3;
     if (_GEN_4)
-      field_r1s3__8 <= _GEN_117[3:1];
+      field_r1s3__8 <= _GEN_118[3:1];
     if (_GEN_3)
       field_r1s4__5 <= field_r1s3__8;
     if (_GEN_2)
       field_r1s5__5 <= field_r1s4__5;
     if (_GEN_4)
-      add_r1s3 <= _GEN_118;
+      add_r1s3 <= _GEN_119;
     if (_GEN_3)
       add_r1s4 <= add_r1s3;
     if (_GEN_2)
       add_r1s5 <= add_r1s4;
     if (_GEN_4)
-      field_r1s3__10 <= _GEN_119[4:1];
+      field_r1s3__10 <= _GEN_120[4:1];
     if (_GEN_3)
       field_r1s4__7 <= field_r1s3__10;
     if (_GEN_2)
@@ -3995,29 +4113,29 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       field_r1s5__9 <= field_r1s4__9;
     if (_GEN_3)
-      add_i32_i_7_r1s4 <= _GEN_121;
+      add_i32_i_7_r1s4 <= _GEN_122;
     if (_GEN_2)
       add_i32_i_7_r1s5 <= add_i32_i_7_r1s4;
     if (_GEN_3)
-      add_i32_i_8_r1s4 <= _GEN_122;
+      add_i32_i_8_r1s4 <= _GEN_123;
     if (_GEN_2)
       add_i32_i_8_r1s5 <= add_i32_i_8_r1s4;
     if (_GEN_3)
-      add_i32_i_9_r1s4 <= _GEN_123;
+      add_i32_i_9_r1s4 <= _GEN_124;
     if (_GEN_2) begin
       add_i32_i_9_r1s5 <= add_i32_i_9_r1s4;
       add_i32_i_10_r1s5 <= add_i32_i_10_r1s4;
-      add_i32_i_11_r1s5 <= _GEN_125;
-      add_i32_i_12_r1s5 <= _GEN_126;
-      add_i32_i_13_r1s5 <= _GEN_127;
-      add_i32_i_14_r1s5 <= _GEN_128[0];
-      add_i32_i_14_r1s5__1 <= _GEN_128[4:1];
-      add_i32_i_14_r1s5__2 <= _GEN_128[7:5];
+      add_i32_i_11_r1s5 <= _GEN_126;
+      add_i32_i_12_r1s5 <= _GEN_127;
+      add_i32_i_13_r1s5 <= _GEN_128;
+      add_i32_i_14_r1s5 <= _GEN_129[0];
+      add_i32_i_14_r1s5__1 <= _GEN_129[4:1];
+      add_i32_i_14_r1s5__2 <= _GEN_129[7:5];
     end
     if (_GEN_5)
       conv_i195_i_2_r1s2 <= _GEN_109;
     if (_GEN_4)
-      and_r1s3__11 <= _GEN_132;
+      and_r1s3__11 <= _GEN_133;
     if (_GEN_3)
       and_r1s4__9 <= and_r1s3__11;
     if (_GEN_2)
@@ -4025,7 +4143,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_5)
       conv_i195_i_3_r1s2 <= _GEN_108;
     if (_GEN_4)
-      and_r1s3__12 <= _GEN_133;
+      and_r1s3__12 <= _GEN_134;
     if (_GEN_3)
       and_r1s4__10 <= and_r1s3__12;
     if (_GEN_2)
@@ -4033,7 +4151,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_5)
       conv_i195_i_4_r1s2 <= _GEN_107;
     if (_GEN_4)
-      and_r1s3__13 <= _GEN_134;
+      and_r1s3__13 <= _GEN_135;
     if (_GEN_3)
       and_r1s4__11 <= and_r1s3__13;
     if (_GEN_2)
@@ -4041,7 +4159,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_5)
       conv_i195_i_5_r1s2 <= _GEN_106;
     if (_GEN_4)
-      and_r1s3__14 <= _GEN_136;
+      and_r1s3__14 <= _GEN_137;
     if (_GEN_3)
       and_r1s4__12 <= and_r1s3__14;
     if (_GEN_2)
@@ -4049,7 +4167,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_5)
       conv_i195_i_6_r1s2 <= _GEN_105;
     if (_GEN_4)
-      and_r1s3__15 <= _GEN_138;
+      and_r1s3__15 <= _GEN_139;
     if (_GEN_3)
       and_r1s4__13 <= and_r1s3__15;
     if (_GEN_2)
@@ -4059,7 +4177,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       conv_i195_i_7_r1s3 <= conv_i195_i_7_r1s2;
     if (_GEN_3)
-      and_r1s4__14 <= _GEN_140;
+      and_r1s4__14 <= _GEN_141;
     if (_GEN_2)
       and_r1s5__12 <= and_r1s4__14;
     if (_GEN_5)
@@ -4067,7 +4185,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       conv_i195_i_8_r1s3 <= conv_i195_i_8_r1s2;
     if (_GEN_3)
-      and_r1s4__15 <= _GEN_142;
+      and_r1s4__15 <= _GEN_143;
     if (_GEN_2)
       and_r1s5__13 <= and_r1s4__15;
     if (_GEN_5)
@@ -4075,7 +4193,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       conv_i195_i_9_r1s3 <= conv_i195_i_9_r1s2;
     if (_GEN_3)
-      and_r1s4__16 <= _GEN_144;
+      and_r1s4__16 <= _GEN_145;
     if (_GEN_2)
       and_r1s5__14 <= and_r1s4__16;
     if (_GEN_5)
@@ -4083,7 +4201,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       conv_i195_i_10_r1s3 <= conv_i195_i_10_r1s2;
     if (_GEN_3)
-      and_r1s4__17 <= conv_i195_i_10_r1s3 & _GEN_124[0];
+      and_r1s4__17 <= conv_i195_i_10_r1s3 & _GEN_125[0];
     if (_GEN_2)
       and_r1s5__15 <= and_r1s4__17;
     if (_GEN_5)
@@ -4093,7 +4211,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_3)
       conv_i195_i_11_r1s4 <= conv_i195_i_11_r1s3;
     if (_GEN_2)
-      and_r1s5__16 <= _GEN_147;
+      and_r1s5__16 <= _GEN_148;
     if (_GEN_5)
       conv_i195_i_12_r1s2 <= _GEN_99;
     if (_GEN_4)
@@ -4101,20 +4219,20 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_3)
       conv_i195_i_12_r1s4 <= conv_i195_i_12_r1s3;
     if (_GEN_2) begin
-      and_r1s5__17 <= _GEN_149;
-      v183_r1s5 <= _GEN_149 | conv_i195_i_11_r1s4 & ~(_GEN_125[0]);
+      and_r1s5__17 <= _GEN_150;
+      v183_r1s5 <= _GEN_150 | conv_i195_i_11_r1s4 & ~(_GEN_126[0]);
     end
     if (_GEN_3)
-      v164_r1s4 <= conv_i195_i_9_r1s3 & ~(_GEN_123[0]);
+      v164_r1s4 <= conv_i195_i_9_r1s3 & ~(_GEN_124[0]);
     if (_GEN_2)
       v169_r1s5 <= and_r1s4__17 | v164_r1s4;
     if (_GEN_3)
-      v155_r1s4 <= _GEN_142 | conv_i195_i_7_r1s3 & ~(_GEN_121[0]);
+      v155_r1s4 <= _GEN_143 | conv_i195_i_7_r1s3 & ~(_GEN_122[0]);
     if (_GEN_2)
       v155_r1s5 <= v155_r1s4;
     if (_GEN_1) begin
-      v331_r1s6 <= _GEN_157 | _GEN_159 & ~(_GEN_160[0]);
-      field_r1s6 <= _GEN_157 ? _GEN_156[1] : _GEN_160[1];
+      v331_r1s6 <= _GEN_158 | _GEN_160 & ~(_GEN_161[0]);
+      field_r1s6 <= _GEN_158 ? _GEN_157[1] : _GEN_161[1];
     end
     if (_GEN_4)
       ranked_r1s3 <= ranked_r1s2;
@@ -4124,86 +4242,86 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       ranked_r1s5 <= ranked_r1s4;
     if (_GEN_5) begin
       agg_tmp72_sroa_0_2_1_r1s2 <=
-        {_GEN_202[15:0], ~_GEN_162 ? ranked_r1s1[276:261] : ranked_r1s1[292:277]};
-      agg_tmp72_sroa_0_2_1_r1s2__1 <= _GEN_202[31:16];
-      agg_tmp72_sroa_0_2_1_r1s2__2 <= _GEN_202[239:32];
+        {_GEN_217[15:0], ~_GEN_164 ? ranked_r1s1[276:261] : ranked_r1s1[292:277]};
+      agg_tmp72_sroa_0_2_1_r1s2__1 <= _GEN_217[31:16];
+      agg_tmp72_sroa_0_2_1_r1s2__2 <= _GEN_217[239:32];
     end
     if (_GEN_4) begin
       agg_tmp72_sroa_0_2_5_r1s3 <=
-        {_GEN_204[15:0],
-         _GEN_134 ? ranked_r1s2[356:341] : _GEN_203[31:16],
-         _GEN_203[15:0],
-         _GEN_132 ? ranked_r1s2[324:309] : agg_tmp72_sroa_0_2_1_r1s2__1,
+        {_GEN_219[15:0],
+         _GEN_135 ? ranked_r1s2[356:341] : _GEN_218[31:16],
+         _GEN_218[15:0],
+         _GEN_133 ? ranked_r1s2[324:309] : agg_tmp72_sroa_0_2_1_r1s2__1,
          agg_tmp72_sroa_0_2_1_r1s2};
-      agg_tmp72_sroa_0_2_5_r1s3__1 <= _GEN_204[31:16];
-      agg_tmp72_sroa_0_2_5_r1s3__2 <= _GEN_204[175:32];
+      agg_tmp72_sroa_0_2_5_r1s3__1 <= _GEN_219[31:16];
+      agg_tmp72_sroa_0_2_5_r1s3__2 <= _GEN_219[175:32];
     end
     if (_GEN_3) begin
       agg_tmp72_sroa_0_2_9_r1s4 <=
-        {_GEN_206[15:0],
-         _GEN_142 ? ranked_r1s3[420:405] : _GEN_205[31:16],
-         _GEN_205[15:0],
+        {_GEN_221[15:0],
+         _GEN_143 ? ranked_r1s3[420:405] : _GEN_220[31:16],
+         _GEN_220[15:0],
          and_r1s3__15 ? ranked_r1s3[388:373] : agg_tmp72_sroa_0_2_5_r1s3__1,
          agg_tmp72_sroa_0_2_5_r1s3};
-      agg_tmp72_sroa_0_2_9_r1s4__1 <= _GEN_206[31:16];
-      agg_tmp72_sroa_0_2_9_r1s4__2 <= _GEN_206[111:32];
+      agg_tmp72_sroa_0_2_9_r1s4__1 <= _GEN_221[31:16];
+      agg_tmp72_sroa_0_2_9_r1s4__2 <= _GEN_221[111:32];
     end
     if (_GEN_2) begin
-      or_i_i172_13_r1s5 <=
-        {_GEN_207[79:48],
-         ranked_r1s4[500:485] | _GEN_207[47:32],
-         _GEN_208,
-         _GEN_207[15:0],
-         _GEN_95,
+      or_i_i240_13_r1s5 <=
+        {_GEN_222[79:48],
+         ranked_r1s4[500:485] | _GEN_222[47:32],
+         _GEN_223,
+         _GEN_222[15:0],
+         _GEN_96,
          agg_tmp72_sroa_0_2_9_r1s4};
-      agg_tmp72_sroa_0_2_11_r1s5 <= {_GEN_207[15:0], _GEN_95, agg_tmp72_sroa_0_2_9_r1s4};
-      select_r1s5 <= _GEN_208;
-      agg_tmp72_sroa_0_2_11_r1s5__1 <= _GEN_207[79:32];
+      agg_tmp72_sroa_0_2_11_r1s5 <= {_GEN_222[15:0], _GEN_96, agg_tmp72_sroa_0_2_9_r1s4};
+      select_r1s5 <= _GEN_223;
+      agg_tmp72_sroa_0_2_11_r1s5__1 <= _GEN_222[79:32];
     end
     if (_GEN_1)
       select_r1s6 <=
-        _GEN_157
-          ? (_GEN_154
-               ? (and_r1s5__6 ? ranked_r1s5[516:501] : _GEN_163[239:224])
-               : _GEN_163[207:192])
-          : _GEN_158 ? _GEN_163[175:160] : _GEN_163[143:128];
+        _GEN_158
+          ? (_GEN_155
+               ? (and_r1s5__6 ? ranked_r1s5[516:501] : _GEN_165[239:224])
+               : _GEN_165[207:192])
+          : _GEN_159 ? _GEN_165[175:160] : _GEN_165[143:128];
     if (_GEN_4)
-      v146_r1s3 <= _GEN_138 | conv_i195_i_5_r1s2 & ~(_GEN_119[0]);
+      v146_r1s3 <= _GEN_139 | conv_i195_i_5_r1s2 & ~(_GEN_120[0]);
     if (_GEN_3)
       v146_r1s4 <= v146_r1s3;
     if (_GEN_2)
       v146_r1s5 <= v146_r1s4;
     if (_GEN_4)
-      v139_r1s3 <= _GEN_134 | conv_i195_i_3_r1s2 & ~(_GEN_117[0]);
+      v139_r1s3 <= _GEN_135 | conv_i195_i_3_r1s2 & ~(_GEN_118[0]);
     if (_GEN_3)
       v139_r1s4 <= v139_r1s3;
     if (_GEN_2)
       v139_r1s5 <= v139_r1s4;
     if (_GEN_5)
-      v127_r1s2 <= _GEN_110 & ~(_GEN_115[0]);
+      v127_r1s2 <= _GEN_110 & ~(_GEN_116[0]);
     if (_GEN_4)
-      v131_r1s3 <= _GEN_132 | v127_r1s2;
+      v131_r1s3 <= _GEN_133 | v127_r1s2;
     if (_GEN_3)
       v131_r1s4 <= v131_r1s3;
     if (_GEN_2)
       v131_r1s5 <= v131_r1s4;
     if (_GEN_1)
       select_r1s6__1 <=
-        ~_GEN_165
-          ? (~_GEN_166 ? _GEN_163[15:0] : _GEN_163[47:32])
-          : _GEN_164 ? _GEN_163[111:96] : _GEN_163[79:64];
+        ~_GEN_167
+          ? (~_GEN_168 ? _GEN_165[15:0] : _GEN_165[47:32])
+          : _GEN_166 ? _GEN_165[111:96] : _GEN_165[79:64];
     if (_GEN_2) begin
-      select_r1s5__1 <= _GEN_149 ? ranked_r1s4[228:213] : ranked_r1s4[212:197];
+      select_r1s5__1 <= _GEN_150 ? ranked_r1s4[228:213] : ranked_r1s4[212:197];
       select_r1s5__2 <= and_r1s4__17 ? ranked_r1s4[196:181] : ranked_r1s4[180:165];
     end
     if (_GEN_3)
-      select_r1s4__1 <= _GEN_142 ? ranked_r1s3[164:149] : ranked_r1s3[148:133];
+      select_r1s4__1 <= _GEN_143 ? ranked_r1s3[164:149] : ranked_r1s3[148:133];
     if (_GEN_2)
       select_r1s5__3 <= select_r1s4__1;
     if (_GEN_1)
-      select_r1s6__2 <= _GEN_157 ? _GEN_168 : _GEN_169;
+      select_r1s6__2 <= _GEN_158 ? _GEN_170 : _GEN_171;
     if (_GEN_5)
-      select_r1s2__1 <= ~_GEN_162 ? ranked_r1s1[20:5] : ranked_r1s1[36:21];
+      select_r1s2__1 <= ~_GEN_164 ? ranked_r1s1[20:5] : ranked_r1s1[36:21];
     if (_GEN_4)
       select_r1s3__1 <= select_r1s2__1;
     if (_GEN_3)
@@ -4211,7 +4329,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       select_r1s5__4 <= select_r1s4__2;
     if (_GEN_4)
-      select_r1s3__2 <= _GEN_132 ? ranked_r1s2[68:53] : ranked_r1s2[52:37];
+      select_r1s3__2 <= _GEN_133 ? ranked_r1s2[68:53] : ranked_r1s2[52:37];
     if (_GEN_3)
       select_r1s4__3 <= select_r1s3__2;
     if (_GEN_2)
@@ -4221,84 +4339,84 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       select_r1s5__6 <= select_r1s4__4;
     if (_GEN_4)
-      select_r1s3__3 <= _GEN_134 ? ranked_r1s2[100:85] : ranked_r1s2[84:69];
+      select_r1s3__3 <= _GEN_135 ? ranked_r1s2[100:85] : ranked_r1s2[84:69];
     if (_GEN_3)
       select_r1s4__5 <= select_r1s3__3;
     if (_GEN_2)
       select_r1s5__7 <= select_r1s4__5;
     if (_GEN_1)
       select_r1s6__3 <=
-        ~_GEN_165 ? (~_GEN_166 ? select_r1s5__4 : select_r1s5__5) : _GEN_170;
+        ~_GEN_167 ? (~_GEN_168 ? select_r1s5__4 : select_r1s5__5) : _GEN_172;
     if (_GEN_4)
-      cmp_i380_1_r1s3 <= |(_GEN_114[4:1]);
+      cmp_i500_1_r1s3 <= |(_GEN_114[4:1]);
     if (_GEN_3)
-      cmp_i380_1_r1s4 <= cmp_i380_1_r1s3;
+      cmp_i500_1_r1s4 <= cmp_i500_1_r1s3;
     if (_GEN_2)
-      cmp_i380_1_r1s5 <= cmp_i380_1_r1s4;
+      cmp_i500_1_r1s5 <= cmp_i500_1_r1s4;
     if (_GEN_1)
-      cmp_i380_1_r1s6 <= cmp_i380_1_r1s5;
+      cmp_i500_1_r1s6 <= cmp_i500_1_r1s5;
     if (_GEN_2) begin
-      v200_r1s5 <= conv_i195_i_14_r1s4 & ~(_GEN_128[0]);
-      v185_r1s5 <= conv_i195_i_12_r1s4 & ~(_GEN_126[0]);
+      v200_r1s5 <= conv_i195_i_14_r1s4 & ~(_GEN_129[0]);
+      v185_r1s5 <= conv_i195_i_12_r1s4 & ~(_GEN_127[0]);
     end
     if (_GEN_3)
-      v171_r1s4 <= conv_i195_i_10_r1s3 & ~(_GEN_124[0]);
+      v171_r1s4 <= conv_i195_i_10_r1s3 & ~(_GEN_125[0]);
     if (_GEN_2)
-      v176_r1s5 <= _GEN_147 | v171_r1s4;
+      v176_r1s5 <= _GEN_148 | v171_r1s4;
     if (_GEN_3)
-      v162_r1s4 <= _GEN_144 | conv_i195_i_8_r1s3 & ~(_GEN_122[0]);
+      v162_r1s4 <= _GEN_145 | conv_i195_i_8_r1s3 & ~(_GEN_123[0]);
     if (_GEN_2)
       v162_r1s5 <= v162_r1s4;
     if (_GEN_1) begin
-      v340_r1s6 <= _GEN_175 | _GEN_177 & ~(_GEN_178[0]);
-      field_r1s6__1 <= _GEN_175 ? _GEN_174[1] : _GEN_178[1];
+      v340_r1s6 <= _GEN_178 | _GEN_180 & ~(_GEN_181[0]);
+      field_r1s6__1 <= _GEN_178 ? _GEN_177[1] : _GEN_181[1];
     end
     if (_GEN_2)
-      select_r1s5__8 <= _GEN_147 ? ranked_r1s4[212:197] : ranked_r1s4[196:181];
+      select_r1s5__8 <= _GEN_148 ? ranked_r1s4[212:197] : ranked_r1s4[196:181];
     if (_GEN_3)
-      select_r1s4__6 <= _GEN_144 ? ranked_r1s3[180:165] : ranked_r1s3[164:149];
+      select_r1s4__6 <= _GEN_145 ? ranked_r1s3[180:165] : ranked_r1s3[164:149];
     if (_GEN_2)
       select_r1s5__9 <= select_r1s4__6;
     if (_GEN_1)
-      select_r1s6__4 <= _GEN_175 ? _GEN_180 : _GEN_181;
+      select_r1s6__4 <= _GEN_178 ? _GEN_183 : _GEN_184;
     if (_GEN_4)
-      v148_r1s3 <= conv_i195_i_6_r1s2 & ~(_GEN_120[0]);
+      v148_r1s3 <= conv_i195_i_6_r1s2 & ~(_GEN_121[0]);
     if (_GEN_3)
-      v150_r1s4 <= _GEN_140 | v148_r1s3;
+      v150_r1s4 <= _GEN_141 | v148_r1s3;
     if (_GEN_2)
       v150_r1s5 <= v150_r1s4;
     if (_GEN_4)
-      v143_r1s3 <= _GEN_136 | conv_i195_i_4_r1s2 & ~(_GEN_118[0]);
+      v143_r1s3 <= _GEN_137 | conv_i195_i_4_r1s2 & ~(_GEN_119[0]);
     if (_GEN_3)
       v143_r1s4 <= v143_r1s3;
     if (_GEN_2)
       v143_r1s5 <= v143_r1s4;
     if (_GEN_3)
-      select_r1s4__7 <= _GEN_140 ? ranked_r1s3[148:133] : ranked_r1s3[132:117];
+      select_r1s4__7 <= _GEN_141 ? ranked_r1s3[148:133] : ranked_r1s3[132:117];
     if (_GEN_2)
       select_r1s5__10 <= select_r1s4__7;
     if (_GEN_4)
-      select_r1s3__4 <= _GEN_136 ? ranked_r1s2[116:101] : ranked_r1s2[100:85];
+      select_r1s3__4 <= _GEN_137 ? ranked_r1s2[116:101] : ranked_r1s2[100:85];
     if (_GEN_3)
       select_r1s4__8 <= select_r1s3__4;
     if (_GEN_2)
       select_r1s5__11 <= select_r1s4__8;
     if (_GEN_5)
-      conv_i345_2_not_r1s2 <= ~(_GEN_116[0]);
+      conv_i464_2_not_r1s2 <= ~(_GEN_117[0]);
     if (_GEN_4)
-      v136_r1s3 <= _GEN_133 | conv_i195_i_2_r1s2 & conv_i345_2_not_r1s2;
+      v136_r1s3 <= _GEN_134 | conv_i195_i_2_r1s2 & conv_i464_2_not_r1s2;
     if (_GEN_3)
       v136_r1s4 <= v136_r1s3;
     if (_GEN_2)
       v136_r1s5 <= v136_r1s4;
     if (_GEN_4)
-      select_r1s3__5 <= _GEN_133 ? ranked_r1s2[84:69] : ranked_r1s2[68:53];
+      select_r1s3__5 <= _GEN_134 ? ranked_r1s2[84:69] : ranked_r1s2[68:53];
     if (_GEN_3)
       select_r1s4__9 <= select_r1s3__5;
     if (_GEN_2)
       select_r1s5__12 <= select_r1s4__9;
     if (_GEN_5)
-      select_r1s2__2 <= ~_GEN_161 ? ranked_r1s1[36:21] : ranked_r1s1[52:37];
+      select_r1s2__2 <= ~_GEN_163 ? ranked_r1s1[36:21] : ranked_r1s1[52:37];
     if (_GEN_4)
       select_r1s3__6 <= select_r1s2__2;
     if (_GEN_3)
@@ -4307,136 +4425,136 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       select_r1s5__13 <= select_r1s4__10;
     if (_GEN_1)
       select_r1s6__5 <=
-        (_GEN_182 | v143_r1s5 & ~(_GEN_137[0])) & (_GEN_182 ? _GEN_141[1] : _GEN_137[1])
-          ? _GEN_183
+        (_GEN_185 | v143_r1s5 & ~(_GEN_138[0])) & (_GEN_185 ? _GEN_142[1] : _GEN_138[1])
+          ? _GEN_186
           : v136_r1s5 & (and_r1s5__8 ? field_r1s5__5[0] : field_r1s5__3[0])
               ? select_r1s5__12
               : select_r1s5__13;
     if (_GEN_4)
-      cmp_i380_2_r1s3 <= _GEN_114 > 5'h2;
+      cmp_i500_2_r1s3 <= _GEN_114 > 5'h2;
     if (_GEN_3)
-      cmp_i380_2_r1s4 <= cmp_i380_2_r1s3;
+      cmp_i500_2_r1s4 <= cmp_i500_2_r1s3;
     if (_GEN_2)
-      cmp_i380_2_r1s5 <= cmp_i380_2_r1s4;
+      cmp_i500_2_r1s5 <= cmp_i500_2_r1s4;
     if (_GEN_1) begin
-      cmp_i380_2_r1s6 <= cmp_i380_2_r1s5;
-      brmerge1144_not_r1s6 <=
-        (_GEN_209 | _GEN_186 & ~(_GEN_187[0])) & (_GEN_209 ? _GEN_153[2] : _GEN_187[1]);
-      select_r1s6__6 <= _GEN_209 ? _GEN_167 : _GEN_188;
+      cmp_i500_2_r1s6 <= cmp_i500_2_r1s5;
+      brmerge1267_not_r1s6 <=
+        (_GEN_224 | _GEN_190 & ~(_GEN_191[0])) & (_GEN_224 ? _GEN_154[2] : _GEN_191[1]);
+      select_r1s6__6 <= _GEN_224 ? _GEN_169 : _GEN_192;
       select_r1s6__7 <=
-        (_GEN_189 | v146_r1s5 & ~(_GEN_139[0])) & (_GEN_189 ? _GEN_143[1] : _GEN_139[1])
-          ? _GEN_190
-          : v139_r1s5 & _GEN_135[0] ? select_r1s5__7 : select_r1s5__5;
+        (_GEN_193 | v146_r1s5 & ~(_GEN_140[0])) & (_GEN_193 ? _GEN_144[1] : _GEN_140[1])
+          ? _GEN_194
+          : v139_r1s5 & _GEN_136[0] ? select_r1s5__7 : select_r1s5__5;
     end
     if (_GEN_4)
-      cmp_i380_4_r1s3 <= _GEN_114 > 5'h4;
+      cmp_i500_4_r1s3 <= _GEN_114 > 5'h4;
     if (_GEN_3)
-      cmp_i380_4_r1s4 <= cmp_i380_4_r1s3;
+      cmp_i500_4_r1s4 <= cmp_i500_4_r1s3;
     if (_GEN_2)
-      cmp_i380_4_r1s5 <= cmp_i380_4_r1s4;
+      cmp_i500_4_r1s5 <= cmp_i500_4_r1s4;
     if (_GEN_1) begin
-      cmp_i380_4_r1s6 <= cmp_i380_4_r1s5;
-      brmerge1148_r1s6 <= ~(_GEN_156[1]) | ~_GEN_155 | _GEN_156[0];
-      select_r1s6__8 <= _GEN_159 & _GEN_160[0] ? _GEN_169 : _GEN_170;
-      select_r1s6__9 <= _GEN_168;
+      cmp_i500_4_r1s6 <= cmp_i500_4_r1s5;
+      brmerge1271_r1s6 <= ~(_GEN_157[1]) | ~_GEN_156 | _GEN_157[0];
+      select_r1s6__8 <= _GEN_160 & _GEN_161[0] ? _GEN_171 : _GEN_172;
+      select_r1s6__9 <= _GEN_170;
     end
     if (_GEN_4)
-      cmp_i380_5_r1s3 <= _GEN_114 > 5'h5;
+      cmp_i500_5_r1s3 <= _GEN_114 > 5'h5;
     if (_GEN_3)
-      cmp_i380_5_r1s4 <= cmp_i380_5_r1s3;
+      cmp_i500_5_r1s4 <= cmp_i500_5_r1s3;
     if (_GEN_2)
-      cmp_i380_5_r1s5 <= cmp_i380_5_r1s4;
+      cmp_i500_5_r1s5 <= cmp_i500_5_r1s4;
     if (_GEN_1) begin
-      cmp_i380_5_r1s6 <= cmp_i380_5_r1s5;
-      brmerge1149_r1s6 <= ~(_GEN_174[1]) | ~_GEN_173 | _GEN_174[0];
-      select_r1s6__10 <= _GEN_177 & _GEN_178[0] ? _GEN_181 : _GEN_183;
-      select_r1s6__11 <= _GEN_180;
+      cmp_i500_5_r1s6 <= cmp_i500_5_r1s5;
+      brmerge1272_r1s6 <= ~(_GEN_177[1]) | ~_GEN_176 | _GEN_177[0];
+      select_r1s6__10 <= _GEN_180 & _GEN_181[0] ? _GEN_184 : _GEN_186;
+      select_r1s6__11 <= _GEN_183;
     end
     if (_GEN_4)
-      cmp_i380_6_r1s3 <= _GEN_114 > 5'h6;
+      cmp_i500_6_r1s3 <= _GEN_114 > 5'h6;
     if (_GEN_3)
-      cmp_i380_6_r1s4 <= cmp_i380_6_r1s3;
+      cmp_i500_6_r1s4 <= cmp_i500_6_r1s3;
     if (_GEN_2)
-      cmp_i380_6_r1s5 <= cmp_i380_6_r1s4;
+      cmp_i500_6_r1s5 <= cmp_i500_6_r1s4;
     if (_GEN_1) begin
-      cmp_i380_6_r1s6 <= cmp_i380_6_r1s5;
-      brmerge1151_r1s6 <= ~_GEN_184 | _GEN_153[1] | ~(_GEN_153[2]);
-      select_r1s6__12 <= _GEN_186 & _GEN_187[0] ? _GEN_188 : _GEN_190;
-      select_r1s6__13 <= _GEN_167;
+      cmp_i500_6_r1s6 <= cmp_i500_6_r1s5;
+      brmerge1274_r1s6 <= ~_GEN_188 | _GEN_154[1] | ~(_GEN_154[2]);
+      select_r1s6__12 <= _GEN_190 & _GEN_191[0] ? _GEN_192 : _GEN_194;
+      select_r1s6__13 <= _GEN_169;
     end
     if (_GEN_4)
-      cmp_i380_9_r1s3 <= _GEN_114 > 5'h9;
+      cmp_i500_9_r1s3 <= _GEN_114 > 5'h9;
     if (_GEN_3)
-      cmp_i380_9_r1s4 <= cmp_i380_9_r1s3;
+      cmp_i500_9_r1s4 <= cmp_i500_9_r1s3;
     if (_GEN_2)
-      cmp_i380_9_r1s5 <= cmp_i380_9_r1s4;
+      cmp_i500_9_r1s5 <= cmp_i500_9_r1s4;
     if (_GEN_1)
-      cmp_i380_9_r1s6 <= cmp_i380_9_r1s5;
+      cmp_i500_9_r1s6 <= cmp_i500_9_r1s5;
     if (_GEN_4)
-      cmp_i380_13_r1s3 <= _GEN_114 > 5'hD;
+      cmp_i500_13_r1s3 <= _GEN_114 > 5'hD;
     if (_GEN_3)
-      cmp_i380_13_r1s4 <= cmp_i380_13_r1s3;
+      cmp_i500_13_r1s4 <= cmp_i500_13_r1s3;
     if (_GEN_2)
-      cmp_i380_13_r1s5 <= cmp_i380_13_r1s4;
+      cmp_i500_13_r1s5 <= cmp_i500_13_r1s4;
     if (_GEN_1)
-      select_r1s6__14 <= cmp_i380_13_r1s5 ? _GEN_180 : 16'h0;
+      select_r1s6__14 <= cmp_i500_13_r1s5 ? _GEN_183 : 16'h0;
     if (_GEN_4)
-      cmp_i380_14_r1s3 <= _GEN_114 > 5'hE;
+      cmp_i500_14_r1s3 <= _GEN_114 > 5'hE;
     if (_GEN_3)
-      cmp_i380_14_r1s4 <= cmp_i380_14_r1s3;
+      cmp_i500_14_r1s4 <= cmp_i500_14_r1s3;
     if (_GEN_2)
-      cmp_i380_14_r1s5 <= cmp_i380_14_r1s4;
+      cmp_i500_14_r1s5 <= cmp_i500_14_r1s4;
     if (_GEN_1)
-      select_r1s6__15 <= cmp_i380_14_r1s5 ? _GEN_167 : 16'h0;
+      select_r1s6__15 <= cmp_i500_14_r1s5 ? _GEN_169 : 16'h0;
     if (_GEN_4)
-      cmp_i380_3_r1s3 <= |(_GEN_114[4:2]);
+      cmp_i500_3_r1s3 <= |(_GEN_114[4:2]);
     if (_GEN_3)
-      cmp_i380_3_r1s4 <= cmp_i380_3_r1s3;
+      cmp_i500_3_r1s4 <= cmp_i500_3_r1s3;
     if (_GEN_2)
-      cmp_i380_3_r1s5 <= cmp_i380_3_r1s4;
+      cmp_i500_3_r1s5 <= cmp_i500_3_r1s4;
     if (_GEN_1) begin
-      cmp_i380_3_r1s6 <= cmp_i380_3_r1s5;
-      v359_r1s6 <= _GEN_210 | _GEN_193 & ~(_GEN_194[0]);
-      gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6 <=
-        |{_GEN_210 & add_i32_i_14_r1s5__1[2], ~_GEN_210 & _GEN_194[1]};
-      select_r1s6__16 <= _GEN_210 ? ranked_r1s5[260:245] : _GEN_195;
+      cmp_i500_3_r1s6 <= cmp_i500_3_r1s5;
+      v359_r1s6 <= _GEN_225 | _GEN_202 & ~(_GEN_203[0]);
+      gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6 <=
+        |{_GEN_225 & add_i32_i_14_r1s5__1[2], ~_GEN_225 & _GEN_203[1]};
+      select_r1s6__16 <= _GEN_225 ? ranked_r1s5[260:245] : _GEN_204;
       select_r1s6__17 <=
-        (_GEN_196 | v150_r1s5 & ~(_GEN_141[0])) & (_GEN_196 ? _GEN_145[1] : _GEN_141[1])
-          ? _GEN_197
-          : v143_r1s5 & _GEN_137[0] ? select_r1s5__11 : select_r1s5__12;
+        (_GEN_205 | v150_r1s5 & ~(_GEN_142[0])) & (_GEN_205 ? _GEN_146[1] : _GEN_142[1])
+          ? _GEN_206
+          : v143_r1s5 & _GEN_138[0] ? select_r1s5__11 : select_r1s5__12;
     end
     if (_GEN_4)
-      cmp_i380_8_r1s3 <= _GEN_114 > 5'h8;
+      cmp_i500_8_r1s3 <= _GEN_114 > 5'h8;
     if (_GEN_3)
-      cmp_i380_8_r1s4 <= cmp_i380_8_r1s3;
+      cmp_i500_8_r1s4 <= cmp_i500_8_r1s3;
     if (_GEN_2)
-      cmp_i380_8_r1s5 <= cmp_i380_8_r1s4;
+      cmp_i500_8_r1s5 <= cmp_i500_8_r1s4;
     if (_GEN_1)
-      cmp_i380_8_r1s6 <= cmp_i380_8_r1s5;
+      cmp_i500_8_r1s6 <= cmp_i500_8_r1s5;
     if (_GEN_4)
-      cmp_i380_10_r1s3 <= _GEN_114 > 5'hA;
+      cmp_i500_10_r1s3 <= _GEN_114 > 5'hA;
     if (_GEN_3)
-      cmp_i380_10_r1s4 <= cmp_i380_10_r1s3;
+      cmp_i500_10_r1s4 <= cmp_i500_10_r1s3;
     if (_GEN_2)
-      cmp_i380_10_r1s5 <= cmp_i380_10_r1s4;
+      cmp_i500_10_r1s5 <= cmp_i500_10_r1s4;
     if (_GEN_1)
-      cmp_i380_10_r1s6 <= cmp_i380_10_r1s5;
+      cmp_i500_10_r1s6 <= cmp_i500_10_r1s5;
     if (_GEN_4)
-      cmp_i380_11_r1s3 <= _GEN_114 > 5'hB;
+      cmp_i500_11_r1s3 <= _GEN_114 > 5'hB;
     if (_GEN_3)
-      cmp_i380_11_r1s4 <= cmp_i380_11_r1s3;
+      cmp_i500_11_r1s4 <= cmp_i500_11_r1s3;
     if (_GEN_2)
-      cmp_i380_11_r1s5 <= cmp_i380_11_r1s4;
+      cmp_i500_11_r1s5 <= cmp_i500_11_r1s4;
     if (_GEN_1)
-      cmp_i380_11_r1s6 <= cmp_i380_11_r1s5;
+      cmp_i500_11_r1s6 <= cmp_i500_11_r1s5;
     if (_GEN_4)
-      cmp_i380_12_r1s3 <= _GEN_114 > 5'hC;
+      cmp_i500_12_r1s3 <= _GEN_114 > 5'hC;
     if (_GEN_3)
-      cmp_i380_12_r1s4 <= cmp_i380_12_r1s3;
+      cmp_i500_12_r1s4 <= cmp_i500_12_r1s3;
     if (_GEN_2)
-      cmp_i380_12_r1s5 <= cmp_i380_12_r1s4;
+      cmp_i500_12_r1s5 <= cmp_i500_12_r1s4;
     if (_GEN_1)
-      select_r1s6__18 <= cmp_i380_12_r1s5 ? _GEN_168 : 16'h0;
+      select_r1s6__18 <= cmp_i500_12_r1s5 ? _GEN_170 : 16'h0;
     if (_GEN_6)
       select_r1s1 <= ranked_dout[554:550] == 5'h0 ? 448'h2 : {447'h0, ~(ranked_dout[4])};
     if (_GEN_5)
@@ -4444,7 +4562,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       or_r1s3 <=
         {select_r1s2__3[447:440],
-         (_GEN_114[4] ? ranked_r1s2[260:245] : 16'h0) | select_r1s2__3[439:424],
+         _GEN_211 | select_r1s2__3[439:424],
          select_r1s2__3[423:13],
          select_r1s2__3[12:8] | _GEN_114,
          select_r1s2__3[7:0],
@@ -4456,15 +4574,15 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_1)
       or_r1s6 <= or_r1s5;
     if (_GEN_4)
-      cmp_i380_7_r1s3 <= |(_GEN_114[4:3]);
+      cmp_i500_7_r1s3 <= |(_GEN_114[4:3]);
     if (_GEN_3)
-      cmp_i380_7_r1s4 <= cmp_i380_7_r1s3;
+      cmp_i500_7_r1s4 <= cmp_i500_7_r1s3;
     if (_GEN_2)
-      cmp_i380_7_r1s5 <= cmp_i380_7_r1s4;
+      cmp_i500_7_r1s5 <= cmp_i500_7_r1s4;
     if (_GEN_1) begin
-      cmp_i380_7_r1s6 <= cmp_i380_7_r1s5;
-      brmerge1153_r1s6 <= ~_GEN_191 | _GEN_153[6] | ~(add_i32_i_14_r1s5__1[2]);
-      select_r1s6__19 <= _GEN_193 & _GEN_194[0] ? _GEN_195 : _GEN_197;
+      cmp_i500_7_r1s6 <= cmp_i500_7_r1s5;
+      brmerge1276_r1s6 <= ~_GEN_200 | _GEN_154[6] | ~(add_i32_i_14_r1s5__1[2]);
+      select_r1s6__19 <= _GEN_202 & _GEN_203[0] ? _GEN_204 : _GEN_206;
       ranked_r1s6 <= ranked_r1s5;
     end
     if (_GEN_0)
@@ -4477,64 +4595,132 @@ module kv_prefetch_select_pages_speckv_Prefetch(
            8'h0,
            select_r1s6__18,
            8'h0,
-           cmp_i380_11_r1s6 ? select_r1s6__16 : 16'h0,
+           _GEN_210,
            8'h0,
-           cmp_i380_10_r1s6 ? select_r1s6__6 : 16'h0,
+           _GEN_209,
            8'h0,
-           cmp_i380_9_r1s6 ? select_r1s6__4 : 16'h0,
+           _GEN_199,
            8'h0,
-           cmp_i380_8_r1s6 ? select_r1s6__2 : 16'h0,
+           _GEN_208,
            8'h0,
-           cmp_i380_7_r1s6
-             ? (brmerge1153_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245])
-             : 16'h0,
+           _GEN_212,
            8'h0,
-           cmp_i380_6_r1s6
-             ? (brmerge1151_r1s6 ? select_r1s6__12 : select_r1s6__13)
-             : 16'h0,
+           _GEN_198,
            8'h0,
-           cmp_i380_5_r1s6
-             ? (brmerge1149_r1s6 ? select_r1s6__10 : select_r1s6__11)
-             : 16'h0,
+           _GEN_197,
            8'h0,
-           cmp_i380_4_r1s6 ? (brmerge1148_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0,
+           _GEN_196,
            8'h0,
-           cmp_i380_3_r1s6
-             ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1158_r1s6
-                  ? select_r1s6__16
-                  : select_r1s6__17)
-             : 16'h0,
+           _GEN_207,
            8'h0,
-           cmp_i380_2_r1s6
-             ? (brmerge1144_not_r1s6 ? select_r1s6__6 : select_r1s6__7)
-             : 16'h0,
+           _GEN_195,
            8'h0,
-           cmp_i380_1_r1s6
-             ? (v340_r1s6 & field_r1s6__1 ? select_r1s6__4 : select_r1s6__5)
-             : 16'h0,
+           _GEN_187,
            8'h0,
-           cmp_i_i212_i_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6__2 : select_r1s6__3,
+           _GEN_173,
            16'h0,
-           cmp_i_i212_i_not_r1s6 ? 16'h0 : _GEN_96 ? select_r1s6 : select_r1s6__1,
+           cmp_i500_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6 : select_r1s6__1,
            96'h0};
+    if (_GEN_4)
+      and_r1s3__16 <= ~(hold_cmp_i_not | _GEN_115) & cmp_i133_r1s2;
+    if (_GEN_3)
+      and_r1s4__18 <= and_r1s3__16;
+    if (_GEN_2)
+      and_r1s5__18 <= and_r1s4__18;
+    if (_GEN_1)
+      and_r1s6__4 <= and_r1s5__18;
+    if (_GEN_0) begin
+      and_r1s7__1 <= and_r1s6__4;
+      select_r1s7 <= _GEN_173;
+      select_r1s7__1 <= _GEN_187;
+      select_r1s7__2 <= _GEN_195;
+      select_r1s7__3 <= _GEN_207;
+      select_r1s7__4 <= _GEN_196;
+      select_r1s7__5 <= _GEN_197;
+      select_r1s7__6 <= _GEN_198;
+      select_r1s7__7 <= _GEN_212;
+      select_r1s7__8 <= _GEN_208;
+      select_r1s7__9 <= _GEN_199;
+      select_r1s7__10 <= _GEN_209;
+      select_r1s7__11 <= _GEN_210;
+      select_r1s7__12 <= select_r1s6__18;
+      select_r1s7__13 <= select_r1s6__14;
+      select_r1s7__14 <= select_r1s6__15;
+    end
+    if (_GEN_4)
+      select_r1s3__7 <= _GEN_211;
+    if (_GEN_3)
+      select_r1s4__11 <= select_r1s3__7;
+    if (_GEN_2)
+      select_r1s5__14 <= select_r1s4__11;
+    if (_GEN_1)
+      select_r1s6__20 <= select_r1s5__14;
+    if (_GEN_0)
+      select_r1s7__15 <= select_r1s6__20;
+    if (_GEN_4)
+      sroa_speculated_r1s3 <= _GEN_114[0];
+    if (_GEN_3)
+      sroa_speculated_r1s4 <= sroa_speculated_r1s3;
+    if (_GEN_2)
+      sroa_speculated_r1s5 <= sroa_speculated_r1s4;
+    if (_GEN_1)
+      sroa_speculated_r1s6 <= sroa_speculated_r1s5;
+    if (_GEN_0)
+      sroa_speculated_r1s7 <= sroa_speculated_r1s6;
+    if (_GEN_4)
+      sroa_speculated_r1s3__1 <= _GEN_114[1];
+    if (_GEN_3)
+      sroa_speculated_r1s4__1 <= sroa_speculated_r1s3__1;
+    if (_GEN_2)
+      sroa_speculated_r1s5__1 <= sroa_speculated_r1s4__1;
+    if (_GEN_1)
+      sroa_speculated_r1s6__1 <= sroa_speculated_r1s5__1;
+    if (_GEN_0)
+      sroa_speculated_r1s7__1 <= sroa_speculated_r1s6__1;
+    if (_GEN_4)
+      sroa_speculated_r1s3__2 <= _GEN_114[2];
+    if (_GEN_3)
+      sroa_speculated_r1s4__2 <= sroa_speculated_r1s3__2;
+    if (_GEN_2)
+      sroa_speculated_r1s5__2 <= sroa_speculated_r1s4__2;
+    if (_GEN_1)
+      sroa_speculated_r1s6__2 <= sroa_speculated_r1s5__2;
+    if (_GEN_0)
+      sroa_speculated_r1s7__2 <= sroa_speculated_r1s6__2;
+    if (_GEN_4)
+      sroa_speculated_r1s3__3 <= _GEN_114[3];
+    if (_GEN_3)
+      sroa_speculated_r1s4__3 <= sroa_speculated_r1s3__3;
+    if (_GEN_2)
+      sroa_speculated_r1s5__3 <= sroa_speculated_r1s4__3;
+    if (_GEN_1)
+      sroa_speculated_r1s6__3 <= sroa_speculated_r1s5__3;
+    if (_GEN_0)
+      sroa_speculated_r1s7__3 <= sroa_speculated_r1s6__3;
+    if (_GEN_4)
+      sroa_speculated_r1s3__4 <= _GEN_114[4];
+    if (_GEN_3)
+      sroa_speculated_r1s4__4 <= sroa_speculated_r1s3__4;
+    if (_GEN_2)
+      sroa_speculated_r1s5__4 <= sroa_speculated_r1s4__4;
+    if (_GEN_1)
+      sroa_speculated_r1s6__4 <= sroa_speculated_r1s5__4;
+    if (_GEN_0) begin
+      sroa_speculated_r1s7__4 <= sroa_speculated_r1s6__4;
+      ranked_r1s7 <= ranked_r1s6;
+    end
     if (_GEN_6) begin
-      hold_0 <= {19'h0, ranked_dout};
-      hold_asked_sroa_0_1 <= _GEN_198;
-      hold_found_sroa_0_1 <= _GEN_199;
+      hold_0 <= {51'h0, ranked_dout};
+      hold_asked_sroa_0_1 <= _GEN_213;
+      hold_found_sroa_0_1 <= _GEN_214;
       xor_r1s1__2 <= ~_GEN_8;
     end
     if (_GEN_5)
       xor_r1s2__12 <= xor_r1s1__2;
-    if (_GEN_4) begin
+    if (_GEN_4)
       xor_r1s3__8 <= xor_r1s2__12;
-      sroa_speculated_r1s3 <= _GEN_114[0];
-      sroa_speculated_r1s3__1 <= _GEN_114[1];
-      sroa_speculated_r1s3__2 <= _GEN_114[2];
-      sroa_speculated_r1s3__3 <= _GEN_114[3];
-      sroa_speculated_r1s3__4 <= _GEN_114[4];
-    end
     if (_GEN_3) begin
-      hold_given_sroa_0_1 <= _GEN_200;
+      hold_given_sroa_0_1 <= _GEN_215;
       xor_r1s4__4 <= xor_r1s3__8;
     end
     if (_GEN_2)
@@ -4544,17 +4730,17 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_0)
       xor_r1s7 <= xor_r1s6;
     if (_GEN)
-      hold_left_out_sroa_0_1 <= _GEN_201;
+      hold_left_out_sroa_0_1 <= _GEN_216;
     if (_GEN_7 | _GEN_6) begin
-      asked_sroa_0_0768_r1 <= _GEN_7 ? 32'h0 : _GEN_198;
-      found_sroa_0_0767_r1 <= _GEN_7 ? 32'h0 : _GEN_199;
+      asked_sroa_0_0888_r1 <= _GEN_7 ? 32'h0 : _GEN_213;
+      found_sroa_0_0887_r1 <= _GEN_7 ? 32'h0 : _GEN_214;
     end
     if (_GEN_7 | _GEN_3)
-      given_sroa_0_0766_r1 <= _GEN_7 ? 32'h0 : _GEN_200;
+      given_sroa_0_0886_r1 <= _GEN_7 ? 32'h0 : _GEN_215;
     if (_GEN_7 | _GEN)
-      left_out_sroa_0_0765_r1 <= _GEN_7 ? 32'h0 : _GEN_201;
+      left_out_sroa_0_0885_r1 <= _GEN_7 ? 32'h0 : _GEN_216;
   end // always_ff @(posedge)
-  wire         _GEN_211 =
+  wire         _GEN_226 =
     _GEN_6 & (ranked_dout[3:1] == 3'h2 | ranked_dout[3:0] == 4'h9) & ~rst;
   hlsc_ram #(
     .WIDTH(1),
@@ -4564,7 +4750,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_0 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_13),
@@ -4580,7 +4766,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_1 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_17),
@@ -4596,7 +4782,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_2 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_20),
@@ -4612,7 +4798,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_3 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_23),
@@ -4628,7 +4814,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_4 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_26),
@@ -4644,7 +4830,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_5 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_29),
@@ -4660,7 +4846,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_6 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_32),
@@ -4676,7 +4862,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_7 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_35),
@@ -4692,7 +4878,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_8 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_38),
@@ -4708,7 +4894,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_9 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_41),
@@ -4724,7 +4910,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_10 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_44),
@@ -4740,7 +4926,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_11 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_47),
@@ -4756,7 +4942,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_12 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_50),
@@ -4772,7 +4958,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_13 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_53),
@@ -4788,7 +4974,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_14 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_56),
@@ -4804,7 +4990,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     .STYLE("auto")
   ) resident_15 (
     .clk     (clk),
-    .we      (_GEN_211),
+    .we      (_GEN_226),
     .wa      (ranked_dout[528:517]),
     .wd      (_GEN_61),
     .re      (_GEN_6 & _GEN_60),
@@ -4814,19 +5000,46 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   );
   assign ranked_read = _GEN_6;
   assign ranked_waits = valid1_0 & ~ranked_empty_n;
-  assign results_write = _GEN_62 | _GEN_64;
+  assign results_write = _GEN_62 | _GEN_65;
   assign results_din =
-    _GEN_62 ? {2'h0, {424'h0, _GEN_63, 80'h0} | or_r1s7} : {hold_0[620:619], 512'h0};
-  assign results_waits = (valid1_7 & cmp_i78_r1s7 | valid2_0) & ~results_full_n;
-  assign predicts_write = _GEN_64;
+    _GEN_62 ? {2'h0, {424'h0, _GEN_63, 80'h0} | or_r1s7} : {hold_0[652:651], 512'h0};
+  assign results_waits = (valid1_7 & cmp_i133_r1s7 | valid2_0) & ~results_full_n;
+  assign wanted_write = _GEN_64 | _GEN_65;
+  assign wanted_din =
+    _GEN_64
+      ? {ranked_r1s7[650:619],
+         sroa_speculated_r1s7__4,
+         sroa_speculated_r1s7__3,
+         sroa_speculated_r1s7__2,
+         sroa_speculated_r1s7__1,
+         sroa_speculated_r1s7,
+         select_r1s7__15,
+         select_r1s7__14,
+         select_r1s7__13,
+         select_r1s7__12,
+         select_r1s7__11,
+         select_r1s7__10,
+         select_r1s7__9,
+         select_r1s7__8,
+         select_r1s7__7,
+         select_r1s7__6,
+         select_r1s7__5,
+         select_r1s7__4,
+         select_r1s7__3,
+         select_r1s7__2,
+         select_r1s7__1,
+         select_r1s7}
+      : 293'h0;
+  assign wanted_waits = (valid1_7 & and_r1s7__1 | valid2_0) & ~wanted_full_n;
+  assign predicts_write = _GEN_65;
   assign predicts_din = hold_asked_sroa_0_1;
-  assign hits_write = _GEN_64;
+  assign hits_write = _GEN_65;
   assign hits_din = hold_found_sroa_0_1;
-  assign predicted_write = _GEN_64;
+  assign predicted_write = _GEN_65;
   assign predicted_din = hold_given_sroa_0_1;
-  assign filtered_write = _GEN_64;
+  assign filtered_write = _GEN_65;
   assign filtered_din = hold_left_out_sroa_0_1;
-  assign ap_done = _GEN_65;
+  assign ap_done = _GEN_66;
 endmodule
 
 module kv_prefetch_deliver(
@@ -4992,6 +5205,219 @@ module kv_prefetch_finish_results(
   assign ap_done = _GEN_1;
 endmodule
 
+module kv_prefetch_ask_descriptors_speckv_Prefetch(
+  input          clk,
+                 rst,
+  input  [292:0] wanted_dout,
+  input          wanted_empty_n,
+                 reads_full_n,
+                 asked_full_n,
+  input  [31:0]  descriptors_arg,
+  input          ap_start,
+  output         wanted_read,
+                 wanted_waits,
+                 reads_write,
+  output [96:0]  reads_din,
+  output         reads_waits,
+                 asked_write,
+  output [34:0]  asked_din,
+  output         asked_waits,
+                 ap_done
+);
+
+  reg  [239:0] current_sroa_0_0184_r1;
+  reg  [4:0]   current_sroa_7_0185_r1;
+  reg  [31:0]  current_sroa_13173_0186_r1;
+  reg          active2;
+  reg          valid1_0;
+  wire         _GEN;
+  reg          active0;
+  reg          valid0_0;
+  wire         _GEN_0 = active0 & ~valid0_0;
+  wire         _GEN_1 = current_sroa_7_0185_r1 == 5'h0;
+  wire [31:0]  _GEN_2 = ~_GEN_1 ? current_sroa_13173_0186_r1 : wanted_dout[292:261];
+  wire [255:0] _GEN_3 = ~_GEN_1 ? {16'h0, current_sroa_0_0184_r1} : wanted_dout[255:0];
+  wire         _GEN_4 = descriptors_arg > {16'h0, _GEN_3[15:0]};
+  wire         _GEN_5 = ~_GEN_1 ? _GEN_1 : wanted_dout[260:256] == 5'h0;
+  wire         _GEN_6 = _GEN_5 | _GEN_4;
+  assign _GEN =
+    valid1_0 & ~(_GEN_1 & ~wanted_empty_n | ~asked_full_n | _GEN_6 & ~reads_full_n);
+  reg          active1;
+  reg          valid2_0;
+  wire         _GEN_7 = active2 & ~valid2_0;
+  wire         _GEN_8 = active1 & ~valid1_0;
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      valid0_0 <= 1'h0;
+      active0 <= 1'h0;
+      valid1_0 <= 1'h0;
+      active1 <= 1'h0;
+      valid2_0 <= 1'h0;
+      active2 <= 1'h0;
+    end
+    else begin
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN_0;
+      valid1_0 <= _GEN_0 | valid1_0 & ~(_GEN & _GEN_5);
+      active1 <= _GEN_0 | active1 & ~_GEN_8;
+      valid2_0 <= _GEN_8;
+      active2 <= _GEN_8 | active2 & ~_GEN_7;
+    end
+  end // always_ff @(posedge)
+  always_ff @(posedge clk) begin
+    if (_GEN_0 | _GEN) begin
+      current_sroa_13173_0186_r1 <= _GEN_0 ? 32'h0 : _GEN_2;
+      current_sroa_7_0185_r1 <=
+        _GEN_0 ? 5'h0 : (~_GEN_1 ? current_sroa_7_0185_r1 : wanted_dout[260:256]) - 5'h1;
+      current_sroa_0_0184_r1 <= _GEN_0 ? 240'h0 : _GEN_3[255:16];
+    end
+  end // always_ff @(posedge)
+  assign wanted_read = _GEN & _GEN_1;
+  assign wanted_waits = valid1_0 & _GEN_1 & ~wanted_empty_n;
+  assign reads_write = _GEN & _GEN_6;
+  assign reads_din = {_GEN_5, 25'h0, ~_GEN_5, 48'h0, _GEN_3[15:0], 6'h0};
+  assign reads_waits = valid1_0 & _GEN_6 & ~reads_full_n;
+  assign asked_write = _GEN;
+  assign asked_din = {_GEN_5, ~_GEN_4, _GEN_1, _GEN_2};
+  assign asked_waits = valid1_0 & ~asked_full_n;
+  assign ap_done = _GEN_7;
+endmodule
+
+module kv_prefetch_issue(
+  input          clk,
+                 rst,
+  input  [34:0]  asked_dout,
+  input          asked_empty_n,
+  input  [511:0] descriptors_dout,
+  input          descriptors_empty_n,
+  input  [1:0]   statuses_dout,
+  input          statuses_empty_n,
+                 issued_full_n,
+                 ap_start,
+  output         asked_read,
+                 asked_waits,
+                 descriptors_read,
+                 descriptors_waits,
+                 statuses_read,
+                 statuses_waits,
+                 issued_write,
+  output [513:0] issued_din,
+  output         issued_waits,
+                 withheld_write,
+  output [31:0]  withheld_din,
+  output         ap_done
+);
+
+  reg  [31:0]  behind_sroa_0_0261_r1;
+  reg          active2;
+  reg          valid1_0;
+  reg          valid1_1;
+  wire         _GEN;
+  wire         _GEN_0;
+  reg          active0;
+  reg          valid0_0;
+  wire         _GEN_1 = active0 & ~valid0_0;
+  wire         _GEN_2 = _GEN_0 & asked_dout[34];
+  wire         _GEN_3 = ~(asked_dout[34]) & asked_dout[34:33] == 2'h0;
+  wire         _GEN_4 = statuses_dout == 2'h1;
+  wire         _GEN_5 = _GEN_3 & ~_GEN_4;
+  assign _GEN_0 =
+    valid1_0
+    & ~(~asked_empty_n | asked_dout[34] & ~statuses_empty_n | _GEN_3 & ~statuses_empty_n
+        | _GEN_5 & ~descriptors_empty_n) & (~valid1_1 | _GEN);
+  reg          and_r1s1;
+  wire         _GEN_6 = _GEN & and_r1s1;
+  reg  [63:0]  descriptor_sroa_0_0268279_r1s1;
+  reg          cmp_i113_not_r1s1;
+  reg  [63:0]  descriptor_sroa_0_0268279_r1s1__1;
+  reg          tobool41_not_r1s1;
+  reg  [34:0]  asked_r1s1;
+  wire [31:0]  _GEN_7 = tobool41_not_r1s1 ? behind_sroa_0_0261_r1 : asked_r1s1[31:0];
+  reg  [69:0]  descriptor_sroa_0_0268279_r1s1__2;
+  reg  [25:0]  descriptor_sroa_0_0268279_r1s1__3;
+  reg  [287:0] descriptor_sroa_0_0268279_r1s1__4;
+  reg          v6_r1s1;
+  assign _GEN = valid1_1 & ~(and_r1s1 & ~issued_full_n | v6_r1s1 & ~issued_full_n);
+  reg          active1;
+  reg  [31:0]  hold_left_out_sroa_0_1;
+  reg          valid2_0;
+  wire         _GEN_8 = active2 & ~valid2_0;
+  wire         _GEN_9 = active1 & ~valid1_0 & ~valid1_1;
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      valid0_0 <= 1'h0;
+      active0 <= 1'h0;
+      valid1_1 <= 1'h0;
+      valid1_0 <= 1'h0;
+      active1 <= 1'h0;
+      valid2_0 <= 1'h0;
+      active2 <= 1'h0;
+    end
+    else begin
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN_1;
+      valid1_1 <= _GEN_0 | valid1_1 & ~_GEN;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_2;
+      active1 <= _GEN_1 | active1 & ~_GEN_9;
+      valid2_0 <= _GEN_9;
+      active2 <= _GEN_9 | active2 & ~_GEN_8;
+    end
+  end // always_ff @(posedge)
+  reg  [31:0]  left_out_sroa_0_0262_r1;
+  reg          xor_r1s1;
+  wire [511:0] _GEN_10 = ~_GEN_3 | _GEN_4 ? 512'h0 : descriptors_dout;
+  wire         _GEN_11 =
+    descriptors_dout[63:48] == 16'h0 & ~_GEN_4 & _GEN_3 & statuses_dout == 2'h0
+    & descriptors_dout[7:0] == 8'h2;
+  wire [31:0]  _GEN_12 =
+    ~_GEN_11
+      ? left_out_sroa_0_0262_r1 + {31'h0, ~(asked_dout[34])}
+      : left_out_sroa_0_0262_r1;
+  always_ff @(posedge clk) begin
+    if (_GEN_0) begin
+      and_r1s1 <= asked_dout[34] & ~_GEN_11;
+      descriptor_sroa_0_0268279_r1s1 <= _GEN_10[63:0];
+      cmp_i113_not_r1s1 <= &(asked_dout[31:0]);
+      descriptor_sroa_0_0268279_r1s1__1 <= _GEN_10[127:64];
+      tobool41_not_r1s1 <= ~(asked_dout[32]);
+      asked_r1s1 <= asked_dout;
+      descriptor_sroa_0_0268279_r1s1__2 <= _GEN_10[197:128];
+      descriptor_sroa_0_0268279_r1s1__3 <= _GEN_10[223:198];
+      descriptor_sroa_0_0268279_r1s1__4 <= _GEN_10[511:224];
+      v6_r1s1 <= _GEN_11;
+      hold_left_out_sroa_0_1 <= _GEN_12;
+    end
+    if (_GEN_1 | _GEN_0)
+      left_out_sroa_0_0262_r1 <= _GEN_1 ? 32'h0 : _GEN_12;
+    if (_GEN_0)
+      xor_r1s1 <= ~_GEN_11;
+    if (_GEN_1 | _GEN)
+      behind_sroa_0_0261_r1 <=
+        _GEN_1
+          ? 32'h0
+          : xor_r1s1 ? _GEN_7 : {6'h0, descriptor_sroa_0_0268279_r1s1__3} + _GEN_7;
+  end // always_ff @(posedge)
+  assign asked_read = _GEN_0;
+  assign asked_waits = valid1_0 & ~asked_empty_n;
+  assign descriptors_read = _GEN_0 & _GEN_5;
+  assign descriptors_waits = valid1_0 & _GEN_5 & ~descriptors_empty_n;
+  assign statuses_read = _GEN_2 | _GEN_0 & _GEN_3;
+  assign statuses_waits =
+    (valid1_0 & asked_dout[34] | valid1_0 & _GEN_3) & ~statuses_empty_n;
+  assign issued_write = _GEN_6 | _GEN & v6_r1s1;
+  assign issued_din =
+    {_GEN_6 ? 2'h1 : {1'h0, asked_r1s1[34]},
+     descriptor_sroa_0_0268279_r1s1__4,
+     descriptor_sroa_0_0268279_r1s1__3,
+     descriptor_sroa_0_0268279_r1s1__2,
+     cmp_i113_not_r1s1 ? descriptor_sroa_0_0268279_r1s1__1 : {26'h0, _GEN_7, 6'h0},
+     descriptor_sroa_0_0268279_r1s1};
+  assign issued_waits = (valid1_1 & and_r1s1 | valid1_1 & v6_r1s1) & ~issued_full_n;
+  assign withheld_write = valid2_0;
+  assign withheld_din = hold_left_out_sroa_0_1;
+  assign ap_done = _GEN_8;
+endmodule
+
 module kv_prefetch(
   input          ap_clk,
                  ap_rst_n,
@@ -5008,13 +5434,26 @@ module kv_prefetch(
   input  [1:0]   m_axi_control_memory_BRESP,
   input          m_axi_control_memory_BID,
                  m_axi_control_memory_BUSER,
+                 m_axi_descriptor_memory_AWREADY,
+                 m_axi_descriptor_memory_ARREADY,
+                 m_axi_descriptor_memory_WREADY,
+                 m_axi_descriptor_memory_RVALID,
+  input  [511:0] m_axi_descriptor_memory_RDATA,
+  input          m_axi_descriptor_memory_RLAST,
+                 m_axi_descriptor_memory_RID,
+                 m_axi_descriptor_memory_RUSER,
+  input  [1:0]   m_axi_descriptor_memory_RRESP,
+  input          m_axi_descriptor_memory_BVALID,
+  input  [1:0]   m_axi_descriptor_memory_BRESP,
+  input          m_axi_descriptor_memory_BID,
+                 m_axi_descriptor_memory_BUSER,
                  s_axi_control_AWVALID,
-  input  [7:0]   s_axi_control_AWADDR,
+  input  [8:0]   s_axi_control_AWADDR,
   input          s_axi_control_WVALID,
   input  [31:0]  s_axi_control_WDATA,
   input  [3:0]   s_axi_control_WSTRB,
   input          s_axi_control_ARVALID,
-  input  [7:0]   s_axi_control_ARADDR,
+  input  [8:0]   s_axi_control_ARADDR,
   input          s_axi_control_RREADY,
                  s_axi_control_BREADY,
   output         m_axi_control_memory_ARVALID,
@@ -5049,6 +5488,38 @@ module kv_prefetch(
                  m_axi_control_memory_ARUSER,
                  m_axi_control_memory_WID,
                  m_axi_control_memory_WUSER,
+                 m_axi_descriptor_memory_ARVALID,
+  output [63:0]  m_axi_descriptor_memory_ARADDR,
+  output         m_axi_descriptor_memory_ARID,
+  output [7:0]   m_axi_descriptor_memory_ARLEN,
+  output [2:0]   m_axi_descriptor_memory_ARSIZE,
+  output [1:0]   m_axi_descriptor_memory_ARBURST,
+                 m_axi_descriptor_memory_ARLOCK,
+  output [3:0]   m_axi_descriptor_memory_ARCACHE,
+  output [2:0]   m_axi_descriptor_memory_ARPROT,
+  output [3:0]   m_axi_descriptor_memory_ARQOS,
+                 m_axi_descriptor_memory_ARREGION,
+  output         m_axi_descriptor_memory_RREADY,
+                 m_axi_descriptor_memory_AWVALID,
+  output [63:0]  m_axi_descriptor_memory_AWADDR,
+  output         m_axi_descriptor_memory_AWID,
+  output [7:0]   m_axi_descriptor_memory_AWLEN,
+  output [2:0]   m_axi_descriptor_memory_AWSIZE,
+  output [1:0]   m_axi_descriptor_memory_AWBURST,
+                 m_axi_descriptor_memory_AWLOCK,
+  output [3:0]   m_axi_descriptor_memory_AWCACHE,
+  output [2:0]   m_axi_descriptor_memory_AWPROT,
+  output [3:0]   m_axi_descriptor_memory_AWQOS,
+                 m_axi_descriptor_memory_AWREGION,
+  output         m_axi_descriptor_memory_WVALID,
+  output [511:0] m_axi_descriptor_memory_WDATA,
+  output [63:0]  m_axi_descriptor_memory_WSTRB,
+  output         m_axi_descriptor_memory_WLAST,
+                 m_axi_descriptor_memory_BREADY,
+                 m_axi_descriptor_memory_AWUSER,
+                 m_axi_descriptor_memory_ARUSER,
+                 m_axi_descriptor_memory_WID,
+                 m_axi_descriptor_memory_WUSER,
                  s_axi_control_AWREADY,
                  s_axi_control_WREADY,
                  s_axi_control_ARREADY,
@@ -5060,12 +5531,26 @@ module kv_prefetch(
   output         interrupt
 );
 
+  wire          fifo_fetch_status_reader_waits;
+  wire          fifo_fetch_bursts_reader_waits;
+  wire          fifo_fetch_bursts_writer_waits;
+  wire          fifo_fetch_beats_writer_waits;
+  wire          fifo_fetch_writes_writer_waits;
+  wire          fifo_issued_reader_waits;
+  wire          fifo_issued_writer_waits;
+  wire          fifo_descriptor_status_reader_waits;
+  wire          fifo_descriptor_beats_reader_waits;
+  wire          fifo_asked_reader_waits;
+  wire          fifo_asked_writer_waits;
+  wire          fifo_descriptor_reads_writer_waits;
+  wire          fifo_wanted_reader_waits;
   wire          fifo_result_status_reader_waits;
   wire          fifo_bursts_reader_waits;
   wire          fifo_bursts_writer_waits;
   wire          fifo_result_beats_writer_waits;
   wire          fifo_result_writes_writer_waits;
   wire          fifo_results_reader_waits;
+  wire          fifo_wanted_writer_waits;
   wire          fifo_results_writer_waits;
   wire          fifo_ranked_reader_waits;
   wire          fifo_ranked_writer_waits;
@@ -5078,10 +5563,16 @@ module kv_prefetch(
   wire          fifo_batch_status_reader_waits;
   wire          fifo_batch_reader_waits;
   wire          fifo_batch_command_writer_waits;
+  wire [63:0]   _control_registers_u_arguments_351to288;
+  wire [63:0]   _control_registers_u_arguments_255to192;
   wire [63:0]   _control_registers_u_arguments_159to96;
   wire [63:0]   _control_registers_u_arguments_63to0;
   reg           held;
   reg           running;
+  reg           finish_results_u1_returned;
+  reg           deliver_u1_returned;
+  reg           issue_u_returned;
+  reg           ask_descriptors_speckv_Prefetch_u_returned;
   reg           finish_results_u_returned;
   reg           deliver_u_returned;
   reg           select_pages_speckv_Prefetch_u_returned;
@@ -5093,7 +5584,16 @@ module kv_prefetch(
   wire          _control_registers_u_arready;
   wire          _control_registers_u_ap_start;
   wire          _control_registers_u_ap_continue;
-  wire [1663:0] _control_registers_u_arguments;
+  wire [2303:0] _control_registers_u_arguments;
+  wire          _descriptor_memory_write_u_command_ready;
+  wire          _descriptor_memory_write_u_data_ready;
+  wire          _descriptor_memory_write_u_status_valid;
+  wire [1:0]    _descriptor_memory_write_u_status;
+  wire          _descriptor_memory_read_u_command_ready;
+  wire          _descriptor_memory_read_u_data_valid;
+  wire [511:0]  _descriptor_memory_read_u_data;
+  wire          _descriptor_memory_read_u_status_valid;
+  wire [1:0]    _descriptor_memory_read_u_status;
   wire          _control_memory_write_u_command_ready;
   wire          _control_memory_write_u_data_ready;
   wire          _control_memory_write_u_status_valid;
@@ -5103,6 +5603,35 @@ module kv_prefetch(
   wire [511:0]  _control_memory_read_u_data;
   wire          _control_memory_read_u_status_valid;
   wire [1:0]    _control_memory_read_u_status;
+  wire          _finish_results_u1_bursts_read;
+  wire          _finish_results_u1_written_read;
+  wire          _finish_results_u1_failed_write;
+  wire [31:0]   _finish_results_u1_failed_din;
+  wire          _finish_results_u1_ap_done;
+  wire          _deliver_u1_results_read;
+  wire          _deliver_u1_commands_write;
+  wire [96:0]   _deliver_u1_commands_din;
+  wire          _deliver_u1_data_write;
+  wire [511:0]  _deliver_u1_data_din;
+  wire          _deliver_u1_bursts_write;
+  wire [1:0]    _deliver_u1_bursts_din;
+  wire          _deliver_u1_done_write;
+  wire [31:0]   _deliver_u1_done_din;
+  wire          _deliver_u1_ap_done;
+  wire          _issue_u_asked_read;
+  wire          _issue_u_descriptors_read;
+  wire          _issue_u_statuses_read;
+  wire          _issue_u_issued_write;
+  wire [513:0]  _issue_u_issued_din;
+  wire          _issue_u_withheld_write;
+  wire [31:0]   _issue_u_withheld_din;
+  wire          _issue_u_ap_done;
+  wire          _ask_descriptors_speckv_Prefetch_u_wanted_read;
+  wire          _ask_descriptors_speckv_Prefetch_u_reads_write;
+  wire [96:0]   _ask_descriptors_speckv_Prefetch_u_reads_din;
+  wire          _ask_descriptors_speckv_Prefetch_u_asked_write;
+  wire [34:0]   _ask_descriptors_speckv_Prefetch_u_asked_din;
+  wire          _ask_descriptors_speckv_Prefetch_u_ap_done;
   wire          _finish_results_u_bursts_read;
   wire          _finish_results_u_written_read;
   wire          _finish_results_u_failed_write;
@@ -5121,6 +5650,8 @@ module kv_prefetch(
   wire          _select_pages_speckv_Prefetch_u_ranked_read;
   wire          _select_pages_speckv_Prefetch_u_results_write;
   wire [513:0]  _select_pages_speckv_Prefetch_u_results_din;
+  wire          _select_pages_speckv_Prefetch_u_wanted_write;
+  wire [292:0]  _select_pages_speckv_Prefetch_u_wanted_din;
   wire          _select_pages_speckv_Prefetch_u_predicts_write;
   wire [31:0]   _select_pages_speckv_Prefetch_u_predicts_din;
   wire          _select_pages_speckv_Prefetch_u_hits_write;
@@ -5132,7 +5663,7 @@ module kv_prefetch(
   wire          _select_pages_speckv_Prefetch_u_ap_done;
   wire          _rank_speckv_Prefetch_u_orders_read;
   wire          _rank_speckv_Prefetch_u_ranked_write;
-  wire [620:0]  _rank_speckv_Prefetch_u_ranked_din;
+  wire [652:0]  _rank_speckv_Prefetch_u_ranked_din;
   wire          _rank_speckv_Prefetch_u_displaced_write;
   wire [31:0]   _rank_speckv_Prefetch_u_displaced_din;
   wire          _rank_speckv_Prefetch_u_lost_write;
@@ -5142,11 +5673,11 @@ module kv_prefetch(
   wire          _rank_speckv_Prefetch_u_ap_done;
   wire          _merge_touches_speckv_Prefetch_u_orders_read;
   wire          _merge_touches_speckv_Prefetch_u_merged_write;
-  wire [186:0]  _merge_touches_speckv_Prefetch_u_merged_din;
+  wire [218:0]  _merge_touches_speckv_Prefetch_u_merged_din;
   wire          _merge_touches_speckv_Prefetch_u_ap_done;
   wire          _decode_commands_speckv_Prefetch_u_batch_read;
   wire          _decode_commands_speckv_Prefetch_u_orders_write;
-  wire [186:0]  _decode_commands_speckv_Prefetch_u_orders_din;
+  wire [218:0]  _decode_commands_speckv_Prefetch_u_orders_din;
   wire          _decode_commands_speckv_Prefetch_u_touches_write;
   wire [31:0]   _decode_commands_speckv_Prefetch_u_touches_din;
   wire          _decode_commands_speckv_Prefetch_u_refused_write;
@@ -5160,36 +5691,66 @@ module kv_prefetch(
   wire          _ask_commands_u_asked_write;
   wire [96:0]   _ask_commands_u_asked_din;
   wire          _ask_commands_u_ap_done;
+  wire          _fifo_fetch_bursts_full_n;
+  wire [1:0]    _fifo_fetch_bursts_dout;
+  wire          _fifo_fetch_bursts_empty_n;
   wire          _fifo_bursts_full_n;
   wire [1:0]    _fifo_bursts_dout;
   wire          _fifo_bursts_empty_n;
+  wire          _fifo_issued_full_n;
+  wire [513:0]  _fifo_issued_dout;
+  wire          _fifo_issued_empty_n;
   wire          _fifo_results_full_n;
   wire [513:0]  _fifo_results_dout;
   wire          _fifo_results_empty_n;
+  wire          _fifo_asked_full_n;
+  wire [34:0]   _fifo_asked_dout;
+  wire          _fifo_asked_empty_n;
+  wire          _fifo_wanted_full_n;
+  wire [292:0]  _fifo_wanted_dout;
+  wire          _fifo_wanted_empty_n;
   wire          _fifo_ranked_full_n;
-  wire [620:0]  _fifo_ranked_dout;
+  wire [652:0]  _fifo_ranked_dout;
   wire          _fifo_ranked_empty_n;
   wire          _fifo_merged_full_n;
-  wire [186:0]  _fifo_merged_dout;
+  wire [218:0]  _fifo_merged_dout;
   wire          _fifo_merged_empty_n;
   wire          _fifo_orders_full_n;
-  wire [186:0]  _fifo_orders_dout;
+  wire [218:0]  _fifo_orders_dout;
   wire          _fifo_orders_empty_n;
   wire          _fifo_sound_full_n;
   wire [512:0]  _fifo_sound_dout;
   wire          _fifo_sound_empty_n;
+  wire          _fifo_fetch_beats_full_n;
+  wire [511:0]  _fifo_fetch_beats_dout;
+  wire          _fifo_fetch_beats_empty_n;
+  wire          _fifo_descriptor_beats_full_n;
+  wire [511:0]  _fifo_descriptor_beats_dout;
+  wire          _fifo_descriptor_beats_empty_n;
   wire          _fifo_result_beats_full_n;
   wire [511:0]  _fifo_result_beats_dout;
   wire          _fifo_result_beats_empty_n;
   wire          _fifo_batch_full_n;
   wire [511:0]  _fifo_batch_dout;
   wire          _fifo_batch_empty_n;
+  wire          _fifo_fetch_status_full_n;
+  wire [1:0]    _fifo_fetch_status_dout;
+  wire          _fifo_fetch_status_empty_n;
+  wire          _fifo_descriptor_status_full_n;
+  wire [1:0]    _fifo_descriptor_status_dout;
+  wire          _fifo_descriptor_status_empty_n;
   wire          _fifo_result_status_full_n;
   wire [1:0]    _fifo_result_status_dout;
   wire          _fifo_result_status_empty_n;
   wire          _fifo_batch_status_full_n;
   wire [1:0]    _fifo_batch_status_dout;
   wire          _fifo_batch_status_empty_n;
+  wire          _fifo_fetch_writes_full_n;
+  wire [96:0]   _fifo_fetch_writes_dout;
+  wire          _fifo_fetch_writes_empty_n;
+  wire          _fifo_descriptor_reads_full_n;
+  wire [96:0]   _fifo_descriptor_reads_dout;
+  wire          _fifo_descriptor_reads_empty_n;
   wire          _fifo_result_writes_full_n;
   wire [96:0]   _fifo_result_writes_dout;
   wire          _fifo_result_writes_empty_n;
@@ -5211,11 +5772,20 @@ module kv_prefetch(
   wire          _GEN_6 = deliver_u_returned | _deliver_u_ap_done;
   wire          _GEN_7 = finish_results_u_returned | _finish_results_u_ap_done;
   wire          _GEN_8 =
-    running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6 & _GEN_7;
-  wire          _GEN_9 = _GEN_8 | held;
-  wire          _GEN_10 = _control_registers_u_ap_start & ~running & ~held;
+    ask_descriptors_speckv_Prefetch_u_returned
+    | _ask_descriptors_speckv_Prefetch_u_ap_done;
+  wire          _GEN_9 = issue_u_returned | _issue_u_ap_done;
+  wire          _GEN_10 = deliver_u1_returned | _deliver_u1_ap_done;
+  wire          _GEN_11 = finish_results_u1_returned | _finish_results_u1_ap_done;
+  wire          _GEN_12 =
+    running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6 & _GEN_7
+    & _GEN_8 & _GEN_9 & _GEN_10 & _GEN_11;
+  wire          _GEN_13 = _GEN_12 | held;
+  wire          _GEN_14 = _control_registers_u_ap_start & ~running & ~held;
   reg  [31:0]   done_register;
   reg  [31:0]   failed_register;
+  reg  [31:0]   fetches_register;
+  reg  [31:0]   fetches_failed_register;
   reg  [31:0]   touches_register;
   reg  [31:0]   predicts_register;
   reg  [31:0]   hits_register;
@@ -5225,10 +5795,17 @@ module kv_prefetch(
   reg  [31:0]   refused_register;
   reg  [31:0]   predicted_register;
   reg  [31:0]   filtered_register;
+  reg  [31:0]   withheld_register;
   assign _control_registers_u_arguments_63to0 = _control_registers_u_arguments[63:0];
   assign _control_registers_u_arguments_159to96 = _control_registers_u_arguments[159:96];
+  assign _control_registers_u_arguments_255to192 =
+    _control_registers_u_arguments[255:192];
+  assign _control_registers_u_arguments_351to288 =
+    _control_registers_u_arguments[351:288];
   reg           done_ap_vld;
   reg           failed_ap_vld;
+  reg           fetches_ap_vld;
+  reg           fetches_failed_ap_vld;
   reg           touches_ap_vld;
   reg           predicts_ap_vld;
   reg           hits_ap_vld;
@@ -5238,6 +5815,7 @@ module kv_prefetch(
   reg           refused_ap_vld;
   reg           predicted_ap_vld;
   reg           filtered_ap_vld;
+  reg           withheld_ap_vld;
   always_ff @(posedge ap_clk) begin
     if (_GEN) begin
       ask_commands_u_returned <= 1'h0;
@@ -5248,10 +5826,16 @@ module kv_prefetch(
       select_pages_speckv_Prefetch_u_returned <= 1'h0;
       deliver_u_returned <= 1'h0;
       finish_results_u_returned <= 1'h0;
+      ask_descriptors_speckv_Prefetch_u_returned <= 1'h0;
+      issue_u_returned <= 1'h0;
+      deliver_u1_returned <= 1'h0;
+      finish_results_u1_returned <= 1'h0;
       running <= 1'h0;
       held <= 1'h0;
       done_register <= 32'h0;
       failed_register <= 32'h0;
+      fetches_register <= 32'h0;
+      fetches_failed_register <= 32'h0;
       touches_register <= 32'h0;
       predicts_register <= 32'h0;
       hits_register <= 32'h0;
@@ -5261,8 +5845,11 @@ module kv_prefetch(
       refused_register <= 32'h0;
       predicted_register <= 32'h0;
       filtered_register <= 32'h0;
+      withheld_register <= 32'h0;
       done_ap_vld <= 1'h0;
       failed_ap_vld <= 1'h0;
+      fetches_ap_vld <= 1'h0;
+      fetches_failed_ap_vld <= 1'h0;
       touches_ap_vld <= 1'h0;
       predicts_ap_vld <= 1'h0;
       hits_ap_vld <= 1'h0;
@@ -5272,22 +5859,31 @@ module kv_prefetch(
       refused_ap_vld <= 1'h0;
       predicted_ap_vld <= 1'h0;
       filtered_ap_vld <= 1'h0;
+      withheld_ap_vld <= 1'h0;
     end
     else begin
-      ask_commands_u_returned <= _GEN_0 & ~_GEN_8;
-      vouch_commands_u_returned <= _GEN_1 & ~_GEN_8;
-      decode_commands_speckv_Prefetch_u_returned <= _GEN_2 & ~_GEN_8;
-      merge_touches_speckv_Prefetch_u_returned <= _GEN_3 & ~_GEN_8;
-      rank_speckv_Prefetch_u_returned <= _GEN_4 & ~_GEN_8;
-      select_pages_speckv_Prefetch_u_returned <= _GEN_5 & ~_GEN_8;
-      deliver_u_returned <= _GEN_6 & ~_GEN_8;
-      finish_results_u_returned <= _GEN_7 & ~_GEN_8;
-      running <= _GEN_10 | running & ~_GEN_8;
-      held <= _GEN_9 & ~_control_registers_u_ap_continue;
+      ask_commands_u_returned <= _GEN_0 & ~_GEN_12;
+      vouch_commands_u_returned <= _GEN_1 & ~_GEN_12;
+      decode_commands_speckv_Prefetch_u_returned <= _GEN_2 & ~_GEN_12;
+      merge_touches_speckv_Prefetch_u_returned <= _GEN_3 & ~_GEN_12;
+      rank_speckv_Prefetch_u_returned <= _GEN_4 & ~_GEN_12;
+      select_pages_speckv_Prefetch_u_returned <= _GEN_5 & ~_GEN_12;
+      deliver_u_returned <= _GEN_6 & ~_GEN_12;
+      finish_results_u_returned <= _GEN_7 & ~_GEN_12;
+      ask_descriptors_speckv_Prefetch_u_returned <= _GEN_8 & ~_GEN_12;
+      issue_u_returned <= _GEN_9 & ~_GEN_12;
+      deliver_u1_returned <= _GEN_10 & ~_GEN_12;
+      finish_results_u1_returned <= _GEN_11 & ~_GEN_12;
+      running <= _GEN_14 | running & ~_GEN_12;
+      held <= _GEN_13 & ~_control_registers_u_ap_continue;
       if (_deliver_u_done_write)
         done_register <= _deliver_u_done_din;
       if (_finish_results_u_failed_write)
         failed_register <= _finish_results_u_failed_din;
+      if (_deliver_u1_done_write)
+        fetches_register <= _deliver_u1_done_din;
+      if (_finish_results_u1_failed_write)
+        fetches_failed_register <= _finish_results_u1_failed_din;
       if (_decode_commands_speckv_Prefetch_u_touches_write)
         touches_register <= _decode_commands_speckv_Prefetch_u_touches_din;
       if (_select_pages_speckv_Prefetch_u_predicts_write)
@@ -5306,50 +5902,64 @@ module kv_prefetch(
         predicted_register <= _select_pages_speckv_Prefetch_u_predicted_din;
       if (_select_pages_speckv_Prefetch_u_filtered_write)
         filtered_register <= _select_pages_speckv_Prefetch_u_filtered_din;
+      if (_issue_u_withheld_write)
+        withheld_register <= _issue_u_withheld_din;
       done_ap_vld <=
         _deliver_u_done_write | done_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'hD);
+            & s_axi_control_ARADDR[8:2] == 7'h15);
       failed_ap_vld <=
         _finish_results_u_failed_write | failed_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h11);
+            & s_axi_control_ARADDR[8:2] == 7'h19);
+      fetches_ap_vld <=
+        _deliver_u1_done_write | fetches_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h1D);
+      fetches_failed_ap_vld <=
+        _finish_results_u1_failed_write | fetches_failed_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h21);
       touches_ap_vld <=
         _decode_commands_speckv_Prefetch_u_touches_write | touches_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h15);
+            & s_axi_control_ARADDR[8:2] == 7'h25);
       predicts_ap_vld <=
         _select_pages_speckv_Prefetch_u_predicts_write | predicts_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h19);
+            & s_axi_control_ARADDR[8:2] == 7'h29);
       hits_ap_vld <=
         _select_pages_speckv_Prefetch_u_hits_write | hits_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h1D);
+            & s_axi_control_ARADDR[8:2] == 7'h2D);
       displaced_ap_vld <=
         _rank_speckv_Prefetch_u_displaced_write | displaced_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h21);
+            & s_axi_control_ARADDR[8:2] == 7'h31);
       lost_ap_vld <=
         _rank_speckv_Prefetch_u_lost_write | lost_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h25);
+            & s_axi_control_ARADDR[8:2] == 7'h35);
       corrupted_ap_vld <=
         _rank_speckv_Prefetch_u_corrupted_write | corrupted_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h29);
+            & s_axi_control_ARADDR[8:2] == 7'h39);
       refused_ap_vld <=
         _decode_commands_speckv_Prefetch_u_refused_write | refused_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h2D);
+            & s_axi_control_ARADDR[8:2] == 7'h3D);
       predicted_ap_vld <=
         _select_pages_speckv_Prefetch_u_predicted_write | predicted_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h31);
+            & s_axi_control_ARADDR[8:2] == 7'h41);
       filtered_ap_vld <=
         _select_pages_speckv_Prefetch_u_filtered_write | filtered_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h35);
+            & s_axi_control_ARADDR[8:2] == 7'h45);
+      withheld_ap_vld <=
+        _issue_u_withheld_write | withheld_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h49);
     end
   end // always_ff @(posedge)
   hlsc_fifo #(
@@ -5379,6 +5989,32 @@ module kv_prefetch(
     .empty_n (_fifo_result_writes_empty_n)
   );
   hlsc_fifo #(
+    .WIDTH(97),
+    .DEPTH(8)
+  ) fifo_descriptor_reads (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_ask_descriptors_speckv_Prefetch_u_reads_din),
+    .write   (_ask_descriptors_speckv_Prefetch_u_reads_write),
+    .full_n  (_fifo_descriptor_reads_full_n),
+    .dout    (_fifo_descriptor_reads_dout),
+    .read    (_descriptor_memory_read_u_command_ready & _fifo_descriptor_reads_empty_n),
+    .empty_n (_fifo_descriptor_reads_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(97),
+    .DEPTH(8)
+  ) fifo_fetch_writes (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_deliver_u1_commands_din),
+    .write   (_deliver_u1_commands_write),
+    .full_n  (_fifo_fetch_writes_full_n),
+    .dout    (_fifo_fetch_writes_dout),
+    .read    (_descriptor_memory_write_u_command_ready & _fifo_fetch_writes_empty_n),
+    .empty_n (_fifo_fetch_writes_empty_n)
+  );
+  hlsc_fifo #(
     .WIDTH(2),
     .DEPTH(8)
   ) fifo_batch_status (
@@ -5403,6 +6039,32 @@ module kv_prefetch(
     .dout    (_fifo_result_status_dout),
     .read    (_finish_results_u_written_read),
     .empty_n (_fifo_result_status_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(2),
+    .DEPTH(32)
+  ) fifo_descriptor_status (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_descriptor_memory_read_u_status),
+    .write   (_descriptor_memory_read_u_status_valid & _fifo_descriptor_status_full_n),
+    .full_n  (_fifo_descriptor_status_full_n),
+    .dout    (_fifo_descriptor_status_dout),
+    .read    (_issue_u_statuses_read),
+    .empty_n (_fifo_descriptor_status_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(2),
+    .DEPTH(8)
+  ) fifo_fetch_status (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_descriptor_memory_write_u_status),
+    .write   (_descriptor_memory_write_u_status_valid & _fifo_fetch_status_full_n),
+    .full_n  (_fifo_fetch_status_full_n),
+    .dout    (_fifo_fetch_status_dout),
+    .read    (_finish_results_u1_written_read),
+    .empty_n (_fifo_fetch_status_empty_n)
   );
   hlsc_fifo #(
     .WIDTH(512),
@@ -5431,6 +6093,32 @@ module kv_prefetch(
     .empty_n (_fifo_result_beats_empty_n)
   );
   hlsc_fifo #(
+    .WIDTH(512),
+    .DEPTH(32)
+  ) fifo_descriptor_beats (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_descriptor_memory_read_u_data),
+    .write   (_descriptor_memory_read_u_data_valid & _fifo_descriptor_beats_full_n),
+    .full_n  (_fifo_descriptor_beats_full_n),
+    .dout    (_fifo_descriptor_beats_dout),
+    .read    (_issue_u_descriptors_read),
+    .empty_n (_fifo_descriptor_beats_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(512),
+    .DEPTH(32)
+  ) fifo_fetch_beats (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_deliver_u1_data_din),
+    .write   (_deliver_u1_data_write),
+    .full_n  (_fifo_fetch_beats_full_n),
+    .dout    (_fifo_fetch_beats_dout),
+    .read    (_descriptor_memory_write_u_data_ready & _fifo_fetch_beats_empty_n),
+    .empty_n (_fifo_fetch_beats_empty_n)
+  );
+  hlsc_fifo #(
     .WIDTH(513),
     .DEPTH(16)
   ) fifo_sound (
@@ -5444,7 +6132,7 @@ module kv_prefetch(
     .empty_n (_fifo_sound_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(187),
+    .WIDTH(219),
     .DEPTH(2)
   ) fifo_orders (
     .clk     (ap_clk),
@@ -5457,7 +6145,7 @@ module kv_prefetch(
     .empty_n (_fifo_orders_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(187),
+    .WIDTH(219),
     .DEPTH(2)
   ) fifo_merged (
     .clk     (ap_clk),
@@ -5470,7 +6158,7 @@ module kv_prefetch(
     .empty_n (_fifo_merged_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(621),
+    .WIDTH(653),
     .DEPTH(2)
   ) fifo_ranked (
     .clk     (ap_clk),
@@ -5481,6 +6169,32 @@ module kv_prefetch(
     .dout    (_fifo_ranked_dout),
     .read    (_select_pages_speckv_Prefetch_u_ranked_read),
     .empty_n (_fifo_ranked_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(293),
+    .DEPTH(16)
+  ) fifo_wanted (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_select_pages_speckv_Prefetch_u_wanted_din),
+    .write   (_select_pages_speckv_Prefetch_u_wanted_write),
+    .full_n  (_fifo_wanted_full_n),
+    .dout    (_fifo_wanted_dout),
+    .read    (_ask_descriptors_speckv_Prefetch_u_wanted_read),
+    .empty_n (_fifo_wanted_empty_n)
+  );
+  hlsc_fifo #(
+    .WIDTH(35),
+    .DEPTH(64)
+  ) fifo_asked (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_ask_descriptors_speckv_Prefetch_u_asked_din),
+    .write   (_ask_descriptors_speckv_Prefetch_u_asked_write),
+    .full_n  (_fifo_asked_full_n),
+    .dout    (_fifo_asked_dout),
+    .read    (_issue_u_asked_read),
+    .empty_n (_fifo_asked_empty_n)
   );
   hlsc_fifo #(
     .WIDTH(514),
@@ -5496,6 +6210,19 @@ module kv_prefetch(
     .empty_n (_fifo_results_empty_n)
   );
   hlsc_fifo #(
+    .WIDTH(514),
+    .DEPTH(2)
+  ) fifo_issued (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_issue_u_issued_din),
+    .write   (_issue_u_issued_write),
+    .full_n  (_fifo_issued_full_n),
+    .dout    (_fifo_issued_dout),
+    .read    (_deliver_u1_results_read),
+    .empty_n (_fifo_issued_empty_n)
+  );
+  hlsc_fifo #(
     .WIDTH(2),
     .DEPTH(32)
   ) fifo_bursts (
@@ -5508,12 +6235,25 @@ module kv_prefetch(
     .read    (_finish_results_u_bursts_read),
     .empty_n (_fifo_bursts_empty_n)
   );
+  hlsc_fifo #(
+    .WIDTH(2),
+    .DEPTH(32)
+  ) fifo_fetch_bursts (
+    .clk     (ap_clk),
+    .rst     (_GEN),
+    .din     (_deliver_u1_bursts_din),
+    .write   (_deliver_u1_bursts_write),
+    .full_n  (_fifo_fetch_bursts_full_n),
+    .dout    (_fifo_fetch_bursts_dout),
+    .read    (_finish_results_u1_bursts_read),
+    .empty_n (_fifo_fetch_bursts_empty_n)
+  );
   kv_prefetch_ask_commands ask_commands_u (
     .clk          (ap_clk),
     .rst          (_GEN),
     .asked_full_n (_fifo_batch_command_full_n),
-    .commands_arg (_control_registers_u_arguments[223:192]),
-    .ap_start     (_GEN_10),
+    .commands_arg (_control_registers_u_arguments[415:384]),
+    .ap_start     (_GEN_14),
     .asked_write  (_ask_commands_u_asked_write),
     .asked_din    (_ask_commands_u_asked_din),
     .asked_waits  (fifo_batch_command_writer_waits),
@@ -5527,8 +6267,8 @@ module kv_prefetch(
     .statuses_dout    (_fifo_batch_status_dout),
     .statuses_empty_n (_fifo_batch_status_empty_n),
     .sound_full_n     (_fifo_sound_full_n),
-    .commands_arg     (_control_registers_u_arguments[223:192]),
-    .ap_start         (_GEN_10),
+    .commands_arg     (_control_registers_u_arguments[415:384]),
+    .ap_start         (_GEN_14),
     .batch_read       (_vouch_commands_u_batch_read),
     .batch_waits      (fifo_batch_reader_waits),
     .statuses_read    (_vouch_commands_u_statuses_read),
@@ -5544,8 +6284,8 @@ module kv_prefetch(
     .batch_dout    (_fifo_sound_dout),
     .batch_empty_n (_fifo_sound_empty_n),
     .orders_full_n (_fifo_orders_full_n),
-    .commands_arg  (_control_registers_u_arguments[223:192]),
-    .ap_start      (_GEN_10),
+    .commands_arg  (_control_registers_u_arguments[415:384]),
+    .ap_start      (_GEN_14),
     .batch_read    (_decode_commands_speckv_Prefetch_u_batch_read),
     .batch_waits   (fifo_sound_reader_waits),
     .orders_write  (_decode_commands_speckv_Prefetch_u_orders_write),
@@ -5563,7 +6303,7 @@ module kv_prefetch(
     .orders_dout    (_fifo_orders_dout),
     .orders_empty_n (_fifo_orders_empty_n),
     .merged_full_n  (_fifo_merged_full_n),
-    .ap_start       (_GEN_10),
+    .ap_start       (_GEN_14),
     .orders_read    (_merge_touches_speckv_Prefetch_u_orders_read),
     .orders_waits   (fifo_orders_reader_waits),
     .merged_write   (_merge_touches_speckv_Prefetch_u_merged_write),
@@ -5577,7 +6317,7 @@ module kv_prefetch(
     .orders_dout     (_fifo_merged_dout),
     .orders_empty_n  (_fifo_merged_empty_n),
     .ranked_full_n   (_fifo_ranked_full_n),
-    .ap_start        (_GEN_10),
+    .ap_start        (_GEN_14),
     .orders_read     (_rank_speckv_Prefetch_u_orders_read),
     .orders_waits    (fifo_merged_reader_waits),
     .ranked_write    (_rank_speckv_Prefetch_u_ranked_write),
@@ -5597,12 +6337,17 @@ module kv_prefetch(
     .ranked_dout     (_fifo_ranked_dout),
     .ranked_empty_n  (_fifo_ranked_empty_n),
     .results_full_n  (_fifo_results_full_n),
-    .ap_start        (_GEN_10),
+    .wanted_full_n   (_fifo_wanted_full_n),
+    .descriptors_arg (_control_registers_u_arguments[479:448]),
+    .ap_start        (_GEN_14),
     .ranked_read     (_select_pages_speckv_Prefetch_u_ranked_read),
     .ranked_waits    (fifo_ranked_reader_waits),
     .results_write   (_select_pages_speckv_Prefetch_u_results_write),
     .results_din     (_select_pages_speckv_Prefetch_u_results_din),
     .results_waits   (fifo_results_writer_waits),
+    .wanted_write    (_select_pages_speckv_Prefetch_u_wanted_write),
+    .wanted_din      (_select_pages_speckv_Prefetch_u_wanted_din),
+    .wanted_waits    (fifo_wanted_writer_waits),
     .predicts_write  (_select_pages_speckv_Prefetch_u_predicts_write),
     .predicts_din    (_select_pages_speckv_Prefetch_u_predicts_din),
     .hits_write      (_select_pages_speckv_Prefetch_u_hits_write),
@@ -5621,7 +6366,7 @@ module kv_prefetch(
     .commands_full_n (_fifo_result_writes_full_n),
     .data_full_n     (_fifo_result_beats_full_n),
     .bursts_full_n   (_fifo_bursts_full_n),
-    .ap_start        (_GEN_10),
+    .ap_start        (_GEN_14),
     .results_read    (_deliver_u_results_read),
     .results_waits   (fifo_results_reader_waits),
     .commands_write  (_deliver_u_commands_write),
@@ -5644,7 +6389,7 @@ module kv_prefetch(
     .bursts_empty_n  (_fifo_bursts_empty_n),
     .written_dout    (_fifo_result_status_dout),
     .written_empty_n (_fifo_result_status_empty_n),
-    .ap_start        (_GEN_10),
+    .ap_start        (_GEN_14),
     .bursts_read     (_finish_results_u_bursts_read),
     .bursts_waits    (fifo_bursts_reader_waits),
     .written_read    (_finish_results_u_written_read),
@@ -5652,6 +6397,89 @@ module kv_prefetch(
     .failed_write    (_finish_results_u_failed_write),
     .failed_din      (_finish_results_u_failed_din),
     .ap_done         (_finish_results_u_ap_done)
+  );
+  kv_prefetch_ask_descriptors_speckv_Prefetch ask_descriptors_speckv_Prefetch_u (
+    .clk             (ap_clk),
+    .rst             (_GEN),
+    .wanted_dout     (_fifo_wanted_dout),
+    .wanted_empty_n  (_fifo_wanted_empty_n),
+    .reads_full_n    (_fifo_descriptor_reads_full_n),
+    .asked_full_n    (_fifo_asked_full_n),
+    .descriptors_arg (_control_registers_u_arguments[479:448]),
+    .ap_start        (_GEN_14),
+    .wanted_read     (_ask_descriptors_speckv_Prefetch_u_wanted_read),
+    .wanted_waits    (fifo_wanted_reader_waits),
+    .reads_write     (_ask_descriptors_speckv_Prefetch_u_reads_write),
+    .reads_din       (_ask_descriptors_speckv_Prefetch_u_reads_din),
+    .reads_waits     (fifo_descriptor_reads_writer_waits),
+    .asked_write     (_ask_descriptors_speckv_Prefetch_u_asked_write),
+    .asked_din       (_ask_descriptors_speckv_Prefetch_u_asked_din),
+    .asked_waits     (fifo_asked_writer_waits),
+    .ap_done         (_ask_descriptors_speckv_Prefetch_u_ap_done)
+  );
+  kv_prefetch_issue issue_u (
+    .clk                 (ap_clk),
+    .rst                 (_GEN),
+    .asked_dout          (_fifo_asked_dout),
+    .asked_empty_n       (_fifo_asked_empty_n),
+    .descriptors_dout    (_fifo_descriptor_beats_dout),
+    .descriptors_empty_n (_fifo_descriptor_beats_empty_n),
+    .statuses_dout       (_fifo_descriptor_status_dout),
+    .statuses_empty_n    (_fifo_descriptor_status_empty_n),
+    .issued_full_n       (_fifo_issued_full_n),
+    .ap_start            (_GEN_14),
+    .asked_read          (_issue_u_asked_read),
+    .asked_waits         (fifo_asked_reader_waits),
+    .descriptors_read    (_issue_u_descriptors_read),
+    .descriptors_waits   (fifo_descriptor_beats_reader_waits),
+    .statuses_read       (_issue_u_statuses_read),
+    .statuses_waits      (fifo_descriptor_status_reader_waits),
+    .issued_write        (_issue_u_issued_write),
+    .issued_din          (_issue_u_issued_din),
+    .issued_waits        (fifo_issued_writer_waits),
+    .withheld_write      (_issue_u_withheld_write),
+    .withheld_din        (_issue_u_withheld_din),
+    .ap_done             (_issue_u_ap_done)
+  );
+  kv_prefetch_deliver deliver_u1 (
+    .clk             (ap_clk),
+    .rst             (_GEN),
+    .results_dout    (_fifo_issued_dout),
+    .results_empty_n (_fifo_issued_empty_n),
+    .commands_full_n (_fifo_fetch_writes_full_n),
+    .data_full_n     (_fifo_fetch_beats_full_n),
+    .bursts_full_n   (_fifo_fetch_bursts_full_n),
+    .ap_start        (_GEN_14),
+    .results_read    (_deliver_u1_results_read),
+    .results_waits   (fifo_issued_reader_waits),
+    .commands_write  (_deliver_u1_commands_write),
+    .commands_din    (_deliver_u1_commands_din),
+    .commands_waits  (fifo_fetch_writes_writer_waits),
+    .data_write      (_deliver_u1_data_write),
+    .data_din        (_deliver_u1_data_din),
+    .data_waits      (fifo_fetch_beats_writer_waits),
+    .bursts_write    (_deliver_u1_bursts_write),
+    .bursts_din      (_deliver_u1_bursts_din),
+    .bursts_waits    (fifo_fetch_bursts_writer_waits),
+    .done_write      (_deliver_u1_done_write),
+    .done_din        (_deliver_u1_done_din),
+    .ap_done         (_deliver_u1_ap_done)
+  );
+  kv_prefetch_finish_results finish_results_u1 (
+    .clk             (ap_clk),
+    .rst             (_GEN),
+    .bursts_dout     (_fifo_fetch_bursts_dout),
+    .bursts_empty_n  (_fifo_fetch_bursts_empty_n),
+    .written_dout    (_fifo_fetch_status_dout),
+    .written_empty_n (_fifo_fetch_status_empty_n),
+    .ap_start        (_GEN_14),
+    .bursts_read     (_finish_results_u1_bursts_read),
+    .bursts_waits    (fifo_fetch_bursts_reader_waits),
+    .written_read    (_finish_results_u1_written_read),
+    .written_waits   (fifo_fetch_status_reader_waits),
+    .failed_write    (_finish_results_u1_failed_write),
+    .failed_din      (_finish_results_u1_failed_din),
+    .ap_done         (_finish_results_u1_ap_done)
   );
   hlsc_axi_read #(
     .DATA_WIDTH(512),
@@ -5735,12 +6563,94 @@ module kv_prefetch(
     .wlast           (m_axi_control_memory_WLAST),
     .bready          (m_axi_control_memory_BREADY)
   );
+  hlsc_axi_read #(
+    .DATA_WIDTH(512),
+    .ADDR_WIDTH(64),
+    .LENGTH_WIDTH(32),
+    .ID_WIDTH(1),
+    .MAX_BURST(1),
+    .OUTSTANDING(32)
+  ) descriptor_memory_read_u (
+    .clk             (ap_clk),
+    .rst             (_GEN),
+    .command_valid   (_fifo_descriptor_reads_empty_n),
+    .command_address
+      (_control_registers_u_arguments_255to192 + _fifo_descriptor_reads_dout[63:0]),
+    .command_bytes   (_fifo_descriptor_reads_dout[95:64]),
+    .data_ready      (_fifo_descriptor_beats_full_n),
+    .status_ready    (_fifo_descriptor_status_full_n),
+    .arready         (m_axi_descriptor_memory_ARREADY),
+    .rvalid          (m_axi_descriptor_memory_RVALID),
+    .rdata           (m_axi_descriptor_memory_RDATA),
+    .rlast           (m_axi_descriptor_memory_RLAST),
+    .rresp           (m_axi_descriptor_memory_RRESP),
+    .command_ready   (_descriptor_memory_read_u_command_ready),
+    .data_valid      (_descriptor_memory_read_u_data_valid),
+    .data            (_descriptor_memory_read_u_data),
+    .data_last       (/* unused */),
+    .status_valid    (_descriptor_memory_read_u_status_valid),
+    .status          (_descriptor_memory_read_u_status),
+    .arvalid         (m_axi_descriptor_memory_ARVALID),
+    .araddr          (m_axi_descriptor_memory_ARADDR),
+    .arid            (m_axi_descriptor_memory_ARID),
+    .arlen           (m_axi_descriptor_memory_ARLEN),
+    .arsize          (m_axi_descriptor_memory_ARSIZE),
+    .arburst         (m_axi_descriptor_memory_ARBURST),
+    .arlock          (m_axi_descriptor_memory_ARLOCK),
+    .arcache         (m_axi_descriptor_memory_ARCACHE),
+    .arprot          (m_axi_descriptor_memory_ARPROT),
+    .arqos           (m_axi_descriptor_memory_ARQOS),
+    .arregion        (m_axi_descriptor_memory_ARREGION),
+    .rready          (m_axi_descriptor_memory_RREADY)
+  );
+  hlsc_axi_write #(
+    .DATA_WIDTH(512),
+    .ADDR_WIDTH(64),
+    .LENGTH_WIDTH(32),
+    .ID_WIDTH(1),
+    .MAX_BURST(16),
+    .OUTSTANDING(8)
+  ) descriptor_memory_write_u (
+    .clk             (ap_clk),
+    .rst             (_GEN),
+    .command_valid   (_fifo_fetch_writes_empty_n),
+    .command_address
+      (_control_registers_u_arguments_351to288 + _fifo_fetch_writes_dout[63:0]),
+    .command_bytes   (_fifo_fetch_writes_dout[95:64]),
+    .data_valid      (_fifo_fetch_beats_empty_n),
+    .data            (_fifo_fetch_beats_dout),
+    .status_ready    (_fifo_fetch_status_full_n),
+    .awready         (m_axi_descriptor_memory_AWREADY),
+    .wready          (m_axi_descriptor_memory_WREADY),
+    .bvalid          (m_axi_descriptor_memory_BVALID),
+    .bresp           (m_axi_descriptor_memory_BRESP),
+    .command_ready   (_descriptor_memory_write_u_command_ready),
+    .data_ready      (_descriptor_memory_write_u_data_ready),
+    .status_valid    (_descriptor_memory_write_u_status_valid),
+    .status          (_descriptor_memory_write_u_status),
+    .awvalid         (m_axi_descriptor_memory_AWVALID),
+    .awaddr          (m_axi_descriptor_memory_AWADDR),
+    .awid            (m_axi_descriptor_memory_AWID),
+    .awlen           (m_axi_descriptor_memory_AWLEN),
+    .awsize          (m_axi_descriptor_memory_AWSIZE),
+    .awburst         (m_axi_descriptor_memory_AWBURST),
+    .awlock          (m_axi_descriptor_memory_AWLOCK),
+    .awcache         (m_axi_descriptor_memory_AWCACHE),
+    .awprot          (m_axi_descriptor_memory_AWPROT),
+    .awqos           (m_axi_descriptor_memory_AWQOS),
+    .awregion        (m_axi_descriptor_memory_AWREGION),
+    .wvalid          (m_axi_descriptor_memory_WVALID),
+    .wdata           (m_axi_descriptor_memory_WDATA),
+    .wstrb           (m_axi_descriptor_memory_WSTRB),
+    .wlast           (m_axi_descriptor_memory_WLAST),
+    .bready          (m_axi_descriptor_memory_BREADY)
+  );
   hlsc_axil_control #(
     .MODE(2),
-    .ADDR_WIDTH(8),
-    .WORDS(52),
-    .ARGUMENT_BITS(1664'd26959946660873538060741835960514744168553934676658682462775673880575),
-    .REPORT_BITS(1664'd20704426091126137458082615208936134523977914372514054089245225291688345815217288075472702203337544647708191239159212401470520217111949926790284546525566127760929439393443764607048389957661651174108542277608471156874546051034063791613724704547136988310410253002985505538275205566345842856436040852213627470832178070750567889827407814818602317740964660161633322953603228430527556871791322379991363328111513289249085408061764864578891494164168509979652154304350934350834958336)
+    .ADDR_WIDTH(9),
+    .WORDS(72),
+    .ARGUMENT_BITS(2304'd3121748549589153507255220667214744133005063442419400422313712844722572145715799170833151366427675565141291701706870980564960722792770589977214975),
+    .REPORT_BITS(2304'd94462714562710627727689463654012191933065032390782350683834570949116017630501207225283027704214480625429834667433649211751316663828344912274856541277846575836762700648569973860290323714724833421956231071100533882983759684343409898245965193974715944921632823531024023594596125787264977566067092737208756634321200382052226033988649515040930323596112064652395813338913237207836309873119907607497971282537693140806180577736600869138265311962101140943975818832592449202736494917405031083529419355004810318844578199892280262357124555701369814590059760119325268902380848324895684568918136911438509805618763580921967718221774633480957343061177023462676620917750042390953984)
   ) control_registers_u (
     .clk         (ap_clk),
     .rst         (_GEN),
@@ -5753,11 +6663,14 @@ module kv_prefetch(
     .araddr      (s_axi_control_ARADDR),
     .rready      (s_axi_control_RREADY),
     .bready      (s_axi_control_BREADY),
-    .ap_done     (_GEN_9),
+    .ap_done     (_GEN_13),
     .ap_idle     (~running & ~_control_registers_u_ap_start),
-    .ap_ready    (_GEN_8),
+    .ap_ready    (_GEN_12),
     .reports
       ({95'h0,
+        withheld_ap_vld,
+        withheld_register,
+        95'h0,
         filtered_ap_vld,
         filtered_register,
         95'h0,
@@ -5785,12 +6698,18 @@ module kv_prefetch(
         touches_ap_vld,
         touches_register,
         95'h0,
+        fetches_failed_ap_vld,
+        fetches_failed_register,
+        95'h0,
+        fetches_ap_vld,
+        fetches_register,
+        95'h0,
         failed_ap_vld,
         failed_register,
         95'h0,
         done_ap_vld,
         done_register,
-        256'h0}),
+        512'h0}),
     .awready     (s_axi_control_AWREADY),
     .wready      (s_axi_control_WREADY),
     .arready     (_control_registers_u_arready),
@@ -5808,6 +6727,10 @@ module kv_prefetch(
   assign m_axi_control_memory_ARUSER = 1'h0;
   assign m_axi_control_memory_WID = 1'h0;
   assign m_axi_control_memory_WUSER = 1'h0;
+  assign m_axi_descriptor_memory_AWUSER = 1'h0;
+  assign m_axi_descriptor_memory_ARUSER = 1'h0;
+  assign m_axi_descriptor_memory_WID = 1'h0;
+  assign m_axi_descriptor_memory_WUSER = 1'h0;
   assign s_axi_control_ARREADY = _control_registers_u_arready;
 endmodule
 

@@ -18,44 +18,56 @@
      bit 1 ap_ready (TOW)
 0x10 COMMANDS_IN_DATA: 64 bits, RW of argument commands_in
 0x1c RESULTS_OUT_DATA: 64 bits, RW of argument results_out
-0x28 COMMANDS_DATA: 32 bits, RW of argument commands
-0x30 DONE_DATA: 32 bits, R of argument done
-0x34 DONE_CTRL: 1 bits, R of argument done
+0x28 DESCRIPTORS_IN_DATA: 64 bits, RW of argument descriptors_in
+0x34 FETCHES_OUT_DATA: 64 bits, RW of argument fetches_out
+0x40 COMMANDS_DATA: 32 bits, RW of argument commands
+0x48 DESCRIPTORS_DATA: 32 bits, RW of argument descriptors
+0x50 DONE_DATA: 32 bits, R of argument done
+0x54 DONE_CTRL: 1 bits, R of argument done
      bit 0 done_ap_vld (COR)
-0x40 FAILED_DATA: 32 bits, R of argument failed
-0x44 FAILED_CTRL: 1 bits, R of argument failed
+0x60 FAILED_DATA: 32 bits, R of argument failed
+0x64 FAILED_CTRL: 1 bits, R of argument failed
      bit 0 failed_ap_vld (COR)
-0x50 TOUCHES_DATA: 32 bits, R of argument touches
-0x54 TOUCHES_CTRL: 1 bits, R of argument touches
+0x70 FETCHES_DATA: 32 bits, R of argument fetches
+0x74 FETCHES_CTRL: 1 bits, R of argument fetches
+     bit 0 fetches_ap_vld (COR)
+0x80 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
+0x84 FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
+     bit 0 fetches_failed_ap_vld (COR)
+0x90 TOUCHES_DATA: 32 bits, R of argument touches
+0x94 TOUCHES_CTRL: 1 bits, R of argument touches
      bit 0 touches_ap_vld (COR)
-0x60 PREDICTS_DATA: 32 bits, R of argument predicts
-0x64 PREDICTS_CTRL: 1 bits, R of argument predicts
+0xa0 PREDICTS_DATA: 32 bits, R of argument predicts
+0xa4 PREDICTS_CTRL: 1 bits, R of argument predicts
      bit 0 predicts_ap_vld (COR)
-0x70 HITS_DATA: 32 bits, R of argument hits
-0x74 HITS_CTRL: 1 bits, R of argument hits
+0xb0 HITS_DATA: 32 bits, R of argument hits
+0xb4 HITS_CTRL: 1 bits, R of argument hits
      bit 0 hits_ap_vld (COR)
-0x80 DISPLACED_DATA: 32 bits, R of argument displaced
-0x84 DISPLACED_CTRL: 1 bits, R of argument displaced
+0xc0 DISPLACED_DATA: 32 bits, R of argument displaced
+0xc4 DISPLACED_CTRL: 1 bits, R of argument displaced
      bit 0 displaced_ap_vld (COR)
-0x90 LOST_DATA: 32 bits, R of argument lost
-0x94 LOST_CTRL: 1 bits, R of argument lost
+0xd0 LOST_DATA: 32 bits, R of argument lost
+0xd4 LOST_CTRL: 1 bits, R of argument lost
      bit 0 lost_ap_vld (COR)
-0xa0 CORRUPTED_DATA: 32 bits, R of argument corrupted
-0xa4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
+0xe0 CORRUPTED_DATA: 32 bits, R of argument corrupted
+0xe4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
      bit 0 corrupted_ap_vld (COR)
-0xb0 REFUSED_DATA: 32 bits, R of argument refused
-0xb4 REFUSED_CTRL: 1 bits, R of argument refused
+0xf0 REFUSED_DATA: 32 bits, R of argument refused
+0xf4 REFUSED_CTRL: 1 bits, R of argument refused
      bit 0 refused_ap_vld (COR)
-0xc0 PREDICTED_DATA: 32 bits, R of argument predicted
-0xc4 PREDICTED_CTRL: 1 bits, R of argument predicted
+0x100 PREDICTED_DATA: 32 bits, R of argument predicted
+0x104 PREDICTED_CTRL: 1 bits, R of argument predicted
      bit 0 predicted_ap_vld (COR)
-0xd0 FILTERED_DATA: 32 bits, R of argument filtered
-0xd4 FILTERED_CTRL: 1 bits, R of argument filtered
+0x110 FILTERED_DATA: 32 bits, R of argument filtered
+0x114 FILTERED_CTRL: 1 bits, R of argument filtered
      bit 0 filtered_ap_vld (COR)
+0x120 WITHHELD_DATA: 32 bits, R of argument withheld
+0x124 WITHHELD_CTRL: 1 bits, R of argument withheld
+     bit 0 withheld_ap_vld (COR)
 COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 """
 
-ADDRESS_BITS = 8
+ADDRESS_BITS = 9
 AP_CTRL = 0x00
 AP_CTRL_AP_START = 0x1
 AP_CTRL_AP_DONE = 0x2
@@ -76,52 +88,70 @@ COMMANDS_IN_DATA = 0x10
 COMMANDS_IN_DATA_BITS = 64
 RESULTS_OUT_DATA = 0x1c
 RESULTS_OUT_DATA_BITS = 64
-COMMANDS_DATA = 0x28
+DESCRIPTORS_IN_DATA = 0x28
+DESCRIPTORS_IN_DATA_BITS = 64
+FETCHES_OUT_DATA = 0x34
+FETCHES_OUT_DATA_BITS = 64
+COMMANDS_DATA = 0x40
 COMMANDS_DATA_BITS = 32
-DONE_DATA = 0x30
+DESCRIPTORS_DATA = 0x48
+DESCRIPTORS_DATA_BITS = 32
+DONE_DATA = 0x50
 DONE_DATA_BITS = 32
-DONE_CTRL = 0x34
+DONE_CTRL = 0x54
 DONE_CTRL_DONE_AP_VLD = 0x1
-FAILED_DATA = 0x40
+FAILED_DATA = 0x60
 FAILED_DATA_BITS = 32
-FAILED_CTRL = 0x44
+FAILED_CTRL = 0x64
 FAILED_CTRL_FAILED_AP_VLD = 0x1
-TOUCHES_DATA = 0x50
+FETCHES_DATA = 0x70
+FETCHES_DATA_BITS = 32
+FETCHES_CTRL = 0x74
+FETCHES_CTRL_FETCHES_AP_VLD = 0x1
+FETCHES_FAILED_DATA = 0x80
+FETCHES_FAILED_DATA_BITS = 32
+FETCHES_FAILED_CTRL = 0x84
+FETCHES_FAILED_CTRL_FETCHES_FAILED_AP_VLD = 0x1
+TOUCHES_DATA = 0x90
 TOUCHES_DATA_BITS = 32
-TOUCHES_CTRL = 0x54
+TOUCHES_CTRL = 0x94
 TOUCHES_CTRL_TOUCHES_AP_VLD = 0x1
-PREDICTS_DATA = 0x60
+PREDICTS_DATA = 0xa0
 PREDICTS_DATA_BITS = 32
-PREDICTS_CTRL = 0x64
+PREDICTS_CTRL = 0xa4
 PREDICTS_CTRL_PREDICTS_AP_VLD = 0x1
-HITS_DATA = 0x70
+HITS_DATA = 0xb0
 HITS_DATA_BITS = 32
-HITS_CTRL = 0x74
+HITS_CTRL = 0xb4
 HITS_CTRL_HITS_AP_VLD = 0x1
-DISPLACED_DATA = 0x80
+DISPLACED_DATA = 0xc0
 DISPLACED_DATA_BITS = 32
-DISPLACED_CTRL = 0x84
+DISPLACED_CTRL = 0xc4
 DISPLACED_CTRL_DISPLACED_AP_VLD = 0x1
-LOST_DATA = 0x90
+LOST_DATA = 0xd0
 LOST_DATA_BITS = 32
-LOST_CTRL = 0x94
+LOST_CTRL = 0xd4
 LOST_CTRL_LOST_AP_VLD = 0x1
-CORRUPTED_DATA = 0xa0
+CORRUPTED_DATA = 0xe0
 CORRUPTED_DATA_BITS = 32
-CORRUPTED_CTRL = 0xa4
+CORRUPTED_CTRL = 0xe4
 CORRUPTED_CTRL_CORRUPTED_AP_VLD = 0x1
-REFUSED_DATA = 0xb0
+REFUSED_DATA = 0xf0
 REFUSED_DATA_BITS = 32
-REFUSED_CTRL = 0xb4
+REFUSED_CTRL = 0xf4
 REFUSED_CTRL_REFUSED_AP_VLD = 0x1
-PREDICTED_DATA = 0xc0
+PREDICTED_DATA = 0x100
 PREDICTED_DATA_BITS = 32
-PREDICTED_CTRL = 0xc4
+PREDICTED_CTRL = 0x104
 PREDICTED_CTRL_PREDICTED_AP_VLD = 0x1
-FILTERED_DATA = 0xd0
+FILTERED_DATA = 0x110
 FILTERED_DATA_BITS = 32
-FILTERED_CTRL = 0xd4
+FILTERED_CTRL = 0x114
 FILTERED_CTRL_FILTERED_AP_VLD = 0x1
+WITHHELD_DATA = 0x120
+WITHHELD_DATA_BITS = 32
+WITHHELD_CTRL = 0x124
+WITHHELD_CTRL_WITHHELD_AP_VLD = 0x1
 
 # name -> (byte offset, bits, access)
 REGISTERS = {
@@ -131,27 +161,36 @@ REGISTERS = {
     "ISR": (0x0c, 32, "RW"),
     "COMMANDS_IN_DATA": (0x10, 64, "RW"),
     "RESULTS_OUT_DATA": (0x1c, 64, "RW"),
-    "COMMANDS_DATA": (0x28, 32, "RW"),
-    "DONE_DATA": (0x30, 32, "R"),
-    "DONE_CTRL": (0x34, 1, "R"),
-    "FAILED_DATA": (0x40, 32, "R"),
-    "FAILED_CTRL": (0x44, 1, "R"),
-    "TOUCHES_DATA": (0x50, 32, "R"),
-    "TOUCHES_CTRL": (0x54, 1, "R"),
-    "PREDICTS_DATA": (0x60, 32, "R"),
-    "PREDICTS_CTRL": (0x64, 1, "R"),
-    "HITS_DATA": (0x70, 32, "R"),
-    "HITS_CTRL": (0x74, 1, "R"),
-    "DISPLACED_DATA": (0x80, 32, "R"),
-    "DISPLACED_CTRL": (0x84, 1, "R"),
-    "LOST_DATA": (0x90, 32, "R"),
-    "LOST_CTRL": (0x94, 1, "R"),
-    "CORRUPTED_DATA": (0xa0, 32, "R"),
-    "CORRUPTED_CTRL": (0xa4, 1, "R"),
-    "REFUSED_DATA": (0xb0, 32, "R"),
-    "REFUSED_CTRL": (0xb4, 1, "R"),
-    "PREDICTED_DATA": (0xc0, 32, "R"),
-    "PREDICTED_CTRL": (0xc4, 1, "R"),
-    "FILTERED_DATA": (0xd0, 32, "R"),
-    "FILTERED_CTRL": (0xd4, 1, "R"),
+    "DESCRIPTORS_IN_DATA": (0x28, 64, "RW"),
+    "FETCHES_OUT_DATA": (0x34, 64, "RW"),
+    "COMMANDS_DATA": (0x40, 32, "RW"),
+    "DESCRIPTORS_DATA": (0x48, 32, "RW"),
+    "DONE_DATA": (0x50, 32, "R"),
+    "DONE_CTRL": (0x54, 1, "R"),
+    "FAILED_DATA": (0x60, 32, "R"),
+    "FAILED_CTRL": (0x64, 1, "R"),
+    "FETCHES_DATA": (0x70, 32, "R"),
+    "FETCHES_CTRL": (0x74, 1, "R"),
+    "FETCHES_FAILED_DATA": (0x80, 32, "R"),
+    "FETCHES_FAILED_CTRL": (0x84, 1, "R"),
+    "TOUCHES_DATA": (0x90, 32, "R"),
+    "TOUCHES_CTRL": (0x94, 1, "R"),
+    "PREDICTS_DATA": (0xa0, 32, "R"),
+    "PREDICTS_CTRL": (0xa4, 1, "R"),
+    "HITS_DATA": (0xb0, 32, "R"),
+    "HITS_CTRL": (0xb4, 1, "R"),
+    "DISPLACED_DATA": (0xc0, 32, "R"),
+    "DISPLACED_CTRL": (0xc4, 1, "R"),
+    "LOST_DATA": (0xd0, 32, "R"),
+    "LOST_CTRL": (0xd4, 1, "R"),
+    "CORRUPTED_DATA": (0xe0, 32, "R"),
+    "CORRUPTED_CTRL": (0xe4, 1, "R"),
+    "REFUSED_DATA": (0xf0, 32, "R"),
+    "REFUSED_CTRL": (0xf4, 1, "R"),
+    "PREDICTED_DATA": (0x100, 32, "R"),
+    "PREDICTED_CTRL": (0x104, 1, "R"),
+    "FILTERED_DATA": (0x110, 32, "R"),
+    "FILTERED_CTRL": (0x114, 1, "R"),
+    "WITHHELD_DATA": (0x120, 32, "R"),
+    "WITHHELD_CTRL": (0x124, 1, "R"),
 }

@@ -21,40 +21,52 @@
 //      bit 1 ap_ready (TOW)
 // 0x10 COMMANDS_IN_DATA: 64 bits, RW of argument commands_in
 // 0x1c RESULTS_OUT_DATA: 64 bits, RW of argument results_out
-// 0x28 COMMANDS_DATA: 32 bits, RW of argument commands
-// 0x30 DONE_DATA: 32 bits, R of argument done
-// 0x34 DONE_CTRL: 1 bits, R of argument done
+// 0x28 DESCRIPTORS_IN_DATA: 64 bits, RW of argument descriptors_in
+// 0x34 FETCHES_OUT_DATA: 64 bits, RW of argument fetches_out
+// 0x40 COMMANDS_DATA: 32 bits, RW of argument commands
+// 0x48 DESCRIPTORS_DATA: 32 bits, RW of argument descriptors
+// 0x50 DONE_DATA: 32 bits, R of argument done
+// 0x54 DONE_CTRL: 1 bits, R of argument done
 //      bit 0 done_ap_vld (COR)
-// 0x40 FAILED_DATA: 32 bits, R of argument failed
-// 0x44 FAILED_CTRL: 1 bits, R of argument failed
+// 0x60 FAILED_DATA: 32 bits, R of argument failed
+// 0x64 FAILED_CTRL: 1 bits, R of argument failed
 //      bit 0 failed_ap_vld (COR)
-// 0x50 TOUCHES_DATA: 32 bits, R of argument touches
-// 0x54 TOUCHES_CTRL: 1 bits, R of argument touches
+// 0x70 FETCHES_DATA: 32 bits, R of argument fetches
+// 0x74 FETCHES_CTRL: 1 bits, R of argument fetches
+//      bit 0 fetches_ap_vld (COR)
+// 0x80 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
+// 0x84 FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
+//      bit 0 fetches_failed_ap_vld (COR)
+// 0x90 TOUCHES_DATA: 32 bits, R of argument touches
+// 0x94 TOUCHES_CTRL: 1 bits, R of argument touches
 //      bit 0 touches_ap_vld (COR)
-// 0x60 PREDICTS_DATA: 32 bits, R of argument predicts
-// 0x64 PREDICTS_CTRL: 1 bits, R of argument predicts
+// 0xa0 PREDICTS_DATA: 32 bits, R of argument predicts
+// 0xa4 PREDICTS_CTRL: 1 bits, R of argument predicts
 //      bit 0 predicts_ap_vld (COR)
-// 0x70 HITS_DATA: 32 bits, R of argument hits
-// 0x74 HITS_CTRL: 1 bits, R of argument hits
+// 0xb0 HITS_DATA: 32 bits, R of argument hits
+// 0xb4 HITS_CTRL: 1 bits, R of argument hits
 //      bit 0 hits_ap_vld (COR)
-// 0x80 DISPLACED_DATA: 32 bits, R of argument displaced
-// 0x84 DISPLACED_CTRL: 1 bits, R of argument displaced
+// 0xc0 DISPLACED_DATA: 32 bits, R of argument displaced
+// 0xc4 DISPLACED_CTRL: 1 bits, R of argument displaced
 //      bit 0 displaced_ap_vld (COR)
-// 0x90 LOST_DATA: 32 bits, R of argument lost
-// 0x94 LOST_CTRL: 1 bits, R of argument lost
+// 0xd0 LOST_DATA: 32 bits, R of argument lost
+// 0xd4 LOST_CTRL: 1 bits, R of argument lost
 //      bit 0 lost_ap_vld (COR)
-// 0xa0 CORRUPTED_DATA: 32 bits, R of argument corrupted
-// 0xa4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
+// 0xe0 CORRUPTED_DATA: 32 bits, R of argument corrupted
+// 0xe4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
 //      bit 0 corrupted_ap_vld (COR)
-// 0xb0 REFUSED_DATA: 32 bits, R of argument refused
-// 0xb4 REFUSED_CTRL: 1 bits, R of argument refused
+// 0xf0 REFUSED_DATA: 32 bits, R of argument refused
+// 0xf4 REFUSED_CTRL: 1 bits, R of argument refused
 //      bit 0 refused_ap_vld (COR)
-// 0xc0 PREDICTED_DATA: 32 bits, R of argument predicted
-// 0xc4 PREDICTED_CTRL: 1 bits, R of argument predicted
+// 0x100 PREDICTED_DATA: 32 bits, R of argument predicted
+// 0x104 PREDICTED_CTRL: 1 bits, R of argument predicted
 //      bit 0 predicted_ap_vld (COR)
-// 0xd0 FILTERED_DATA: 32 bits, R of argument filtered
-// 0xd4 FILTERED_CTRL: 1 bits, R of argument filtered
+// 0x110 FILTERED_DATA: 32 bits, R of argument filtered
+// 0x114 FILTERED_CTRL: 1 bits, R of argument filtered
 //      bit 0 filtered_ap_vld (COR)
+// 0x120 WITHHELD_DATA: 32 bits, R of argument withheld
+// 0x124 WITHHELD_CTRL: 1 bits, R of argument withheld
+//      bit 0 withheld_ap_vld (COR)
 // COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 #define XKV_PREFETCH_CONTROL_ADDR_AP_CTRL 0x00
 #define XKV_PREFETCH_CONTROL_ADDR_GIE 0x04
@@ -64,40 +76,55 @@
 #define XKV_PREFETCH_CONTROL_BITS_COMMANDS_IN_DATA 64
 #define XKV_PREFETCH_CONTROL_ADDR_RESULTS_OUT_DATA 0x1c
 #define XKV_PREFETCH_CONTROL_BITS_RESULTS_OUT_DATA 64
-#define XKV_PREFETCH_CONTROL_ADDR_COMMANDS_DATA 0x28
+#define XKV_PREFETCH_CONTROL_ADDR_DESCRIPTORS_IN_DATA 0x28
+#define XKV_PREFETCH_CONTROL_BITS_DESCRIPTORS_IN_DATA 64
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_OUT_DATA 0x34
+#define XKV_PREFETCH_CONTROL_BITS_FETCHES_OUT_DATA 64
+#define XKV_PREFETCH_CONTROL_ADDR_COMMANDS_DATA 0x40
 #define XKV_PREFETCH_CONTROL_BITS_COMMANDS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DONE_DATA 0x30
+#define XKV_PREFETCH_CONTROL_ADDR_DESCRIPTORS_DATA 0x48
+#define XKV_PREFETCH_CONTROL_BITS_DESCRIPTORS_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_DONE_DATA 0x50
 #define XKV_PREFETCH_CONTROL_BITS_DONE_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DONE_CTRL 0x34
-#define XKV_PREFETCH_CONTROL_ADDR_FAILED_DATA 0x40
+#define XKV_PREFETCH_CONTROL_ADDR_DONE_CTRL 0x54
+#define XKV_PREFETCH_CONTROL_ADDR_FAILED_DATA 0x60
 #define XKV_PREFETCH_CONTROL_BITS_FAILED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FAILED_CTRL 0x44
-#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_DATA 0x50
+#define XKV_PREFETCH_CONTROL_ADDR_FAILED_CTRL 0x64
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_DATA 0x70
+#define XKV_PREFETCH_CONTROL_BITS_FETCHES_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_CTRL 0x74
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_DATA 0x80
+#define XKV_PREFETCH_CONTROL_BITS_FETCHES_FAILED_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_CTRL 0x84
+#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_DATA 0x90
 #define XKV_PREFETCH_CONTROL_BITS_TOUCHES_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_CTRL 0x54
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_DATA 0x60
+#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_CTRL 0x94
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_DATA 0xa0
 #define XKV_PREFETCH_CONTROL_BITS_PREDICTS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_CTRL 0x64
-#define XKV_PREFETCH_CONTROL_ADDR_HITS_DATA 0x70
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_CTRL 0xa4
+#define XKV_PREFETCH_CONTROL_ADDR_HITS_DATA 0xb0
 #define XKV_PREFETCH_CONTROL_BITS_HITS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_HITS_CTRL 0x74
-#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_DATA 0x80
+#define XKV_PREFETCH_CONTROL_ADDR_HITS_CTRL 0xb4
+#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_DATA 0xc0
 #define XKV_PREFETCH_CONTROL_BITS_DISPLACED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_CTRL 0x84
-#define XKV_PREFETCH_CONTROL_ADDR_LOST_DATA 0x90
+#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_CTRL 0xc4
+#define XKV_PREFETCH_CONTROL_ADDR_LOST_DATA 0xd0
 #define XKV_PREFETCH_CONTROL_BITS_LOST_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_LOST_CTRL 0x94
-#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_DATA 0xa0
+#define XKV_PREFETCH_CONTROL_ADDR_LOST_CTRL 0xd4
+#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_DATA 0xe0
 #define XKV_PREFETCH_CONTROL_BITS_CORRUPTED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_CTRL 0xa4
-#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_DATA 0xb0
+#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_CTRL 0xe4
+#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_DATA 0xf0
 #define XKV_PREFETCH_CONTROL_BITS_REFUSED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_CTRL 0xb4
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_DATA 0xc0
+#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_CTRL 0xf4
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_DATA 0x100
 #define XKV_PREFETCH_CONTROL_BITS_PREDICTED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_CTRL 0xc4
-#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_DATA 0xd0
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_CTRL 0x104
+#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_DATA 0x110
 #define XKV_PREFETCH_CONTROL_BITS_FILTERED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_CTRL 0xd4
+#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_CTRL 0x114
+#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_DATA 0x120
+#define XKV_PREFETCH_CONTROL_BITS_WITHHELD_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_CTRL 0x124
 
 #endif
