@@ -259,7 +259,24 @@ def as_json(design: Design, areas: Sequence[KernelArea]) -> dict[str, Any]:
             for area in areas
         },
         "total": _total(areas),
+        "share_of_device": _shares(design, areas),
     }
+
+
+def _shares(design: Design, areas: Sequence[KernelArea]) -> dict[str, float] | None:
+    """What the kernels take of the board's device, 1 is all; None if the design is for no board."""
+    return None if design.board is None else design.board.board.shares(_total(areas))
+
+
+def shares_text(design: Design, areas: Sequence[KernelArea]) -> str:
+    """The same as a sentence; '' if the design is for no board."""
+    shares = _shares(design, areas)
+    if shares is None or design.board is None:
+        return ""
+    board = design.board.board
+    listed = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    fits = "" if max(shares.values()) <= 1 else "; it does not fit"
+    return f"\nof the device of board {board.name}, {board.part}: {listed}{fits}"
 
 
 def table(areas: Sequence[KernelArea]) -> str:

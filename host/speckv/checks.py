@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from speckv.errors import SpeckvError
@@ -26,6 +27,17 @@ def shown(value: object) -> str:
     except Exception:  # a foreign __repr__, or an integer of more digits than Python prints
         bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value of type {type(value).__name__}{bits}"
+
+
+def typed(value: object) -> str:
+    """`shown`, and the name of the type."""
+    return f"{shown(value)} ({type(value).__name__})"
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """What somebody who wrote `word` may have meant, else all that is known."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def integer(what: str, value: object, minimum: int, maximum: int, error: type[SpeckvError]) -> int:

@@ -252,7 +252,7 @@ def area(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(estimator.as_json(design, areas))
     else:
-        say(estimator.table(areas))
+        say(estimator.table(areas) + estimator.shares_text(design, areas))
     return OK
 
 

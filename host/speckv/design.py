@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
-import stat
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from speckv import frame
-from speckv.checks import cut, shown
+from speckv import board, frame
+from speckv.checks import cut, shown, suggestion, typed
 from speckv.code_tables import code_tables
+from speckv.connectivity import KERNELS, SYSTEM, with_channels
+from speckv.design_file import designs as designs
+from speckv.design_file import locate, read
 from speckv.errors import DesignError
 from speckv.prefetch.parameters import RANGES, TableParameters, violations
-from speckv.resources import hls_root
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MAX_LANE_BYTES = 0xFFFF  # a lane has a symbol of at most 8 bits in every beat
@@ -166,6 +164,14 @@ PARAMETERS: dict[str, Parameter] = {
             },
         },
     ),
+    "board": Parameter(
+        type=dict,
+        description="The board, and what lies where on it: banks of memories, SLRs of kernels. Vendor tools need it.",
+        rule="a mapping with name, banks and, for devices of several SLRs, slr",
+        remedy="write them as hls/designs/u55c.yaml does, or leave the block out",
+        optional=True,
+        schema=board.schema(),
+    ),
 }
 
 
@@ -191,6 +197,7 @@ class Design:
     engines: int = 1
     dma_channels: int = 1
     prefetch: TableParameters | None = None
+    board: board.Placement | None = None
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -204,18 +211,18 @@ class Design:
     def load(cls, name_or_path: str | Path) -> Design:
         """The design `hls/designs/<name>.yaml`, or the one in a YAML file (a path, or a name with .yaml)."""
         if not isinstance(name_or_path, (str, Path)):
-            found = f"the design is {_shown(name_or_path)}, expected a name or a path"
+            found = f"the design is {typed(name_or_path)}, expected a name or a path"
             raise DesignError(
                 shown(name_or_path), [f"{found}; pass a str or Path, or use Design.from_mapping for parameters"]
             )
-        path = _design_path(name_or_path)
-        return cls.from_mapping(path.stem, _read_yaml(path))
+        path = locate(name_or_path)
+        return cls.from_mapping(path.stem, read(path))
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Design:
         """The design that `mapping` (a parsed design file) describes. Raises DesignError, all violations."""
         if not isinstance(mapping, Mapping):
-            raise DesignError(name, [f"the design is {_shown(mapping)}, expected a mapping of parameters"])
+            raise DesignError(name, [f"the design is {typed(mapping)}, expected a mapping of parameters"])
         violations = _violations(name, mapping)
         if violations:
             raise DesignError(name, violations)
@@ -224,13 +231,17 @@ class Design:
         }
         if "prefetch" in values:
             values["prefetch"] = TableParameters(**values["prefetch"])
+        if "board" in values:
+            values["board"] = board.Placement.of(values["board"])
         return cls(name=name, **values)
 
     def parameters(self) -> dict[str, Any]:
         """The parameters as a design file holds them: name to number, text, list or mapping."""
-        values = {key: getattr(self, key) for key in PARAMETERS if key != "prefetch"}
+        values = {key: getattr(self, key) for key in PARAMETERS if key not in ("prefetch", "board")}
         if self.prefetch is not None:
             values["prefetch"] = asdict(self.prefetch)
+        if self.board is not None:
+            values["board"] = self.board.as_block()
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     # ------------------------------------------------------------------------------------------ identity
@@ -371,11 +382,6 @@ class Design:
 assert {f.name for f in fields(Design)} == {"name", *PARAMETERS}
 
 
-def designs() -> list[str]:
-    """Names of the designs that ship with the kit, sorted."""
-    return sorted(path.stem for path in (hls_root() / "designs").glob("*.yaml"))
-
-
 # -------------------------------------------------------------------------------------------- validation
 
 
@@ -384,7 +390,7 @@ def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
     lines = []
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         lines.append(
-            f"name is {_shown(name)}, expected a lower-case identifier (a letter, then letters, digits, _): "
+            f"name is {typed(name)}, expected a lower-case identifier (a letter, then letters, digits, _): "
             "it names C++ and RTL modules; rename the file"
         )
     for key, parameter in PARAMETERS.items():
@@ -397,8 +403,13 @@ def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
     for key in mapping:
         if key not in PARAMETERS:
             text = cut(key) if isinstance(key, str) else shown(key)
-            lines.append(f"{text} is no parameter; {_suggestion(text, list(PARAMETERS))}")
-    return lines or [*violations(mapping.get("prefetch")), *_lane_violations(mapping)]
+            lines.append(f"{text} is no parameter; {suggestion(text, list(PARAMETERS))}")
+    return lines or [*violations(mapping.get("prefetch")), *_lane_violations(mapping), *_board_violations(mapping)]
+
+
+def _board_violations(mapping: Mapping[str, Any]) -> list[str]:
+    kernels = KERNELS if "prefetch" in mapping else SYSTEM.kernels
+    return board.violations(mapping.get("board"), with_channels(mapping.get("dma_channels", 1)).memories, kernels)
 
 
 def _lane_violations(mapping: Mapping[str, Any]) -> list[str]:
@@ -418,32 +429,32 @@ def _problem(parameter: Parameter, value: Any) -> str | None:
     if parameter.type is list:
         return _list_problem(parameter, value)
     if not _has_type(parameter.type, value):
-        return f"{_shown(value)}, which is no {_TYPE_NAMES[parameter.type]}"
+        return f"{typed(value)}, which is no {_TYPE_NAMES[parameter.type]}"
     if parameter.choices and value not in parameter.choices:
-        return _shown(value)
+        return typed(value)
     if parameter.minimum is not None and not value >= parameter.minimum:
-        return _shown(value)
+        return typed(value)
     if parameter.maximum is not None and not value <= parameter.maximum:
-        return _shown(value)
+        return typed(value)
     if parameter.multiple_of is not None and value % parameter.multiple_of:
-        return _shown(value)
+        return typed(value)
     return None
 
 
 def _list_problem(parameter: Parameter, value: Any) -> str | None:
     if not isinstance(value, list):
-        return f"{_shown(value)}, which is no list"
+        return f"{typed(value)}, which is no list"
     for item in value:
         if item not in parameter.choices:
-            hint = _suggestion(cut(item) if isinstance(item, str) else shown(item), list(parameter.choices))
-            return f"{_shown(value)} with the unknown {_shown(item)} ({hint})"
+            hint = suggestion(cut(item) if isinstance(item, str) else shown(item), list(parameter.choices))
+            return f"{typed(value)} with the unknown {typed(item)} ({hint})"
     if not value:
         return "an empty list"
     if len(set(value)) < len(value):
-        return f"{_shown(value)} with a repetition"
+        return f"{typed(value)} with a repetition"
     missing = [name for name in parameter.required if name not in value]
     if missing:
-        return f"{_shown(value)} without {', '.join(missing)}"
+        return f"{typed(value)} without {', '.join(missing)}"
     return None
 
 
@@ -454,91 +465,6 @@ def _has_type(wanted: type, value: Any) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, (int, float) if wanted is float else wanted)
-
-
-def _shown(value: Any) -> str:
-    return f"{shown(value)} ({type(value).__name__})"
-
-
-def _suggestion(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-
-
-# --------------------------------------------------------------------------------------------- YAML files
-
-
-class _DesignLoader(yaml.SafeLoader):
-    """Safe YAML that refuses a key that stands twice in one mapping, and anchors and aliases.
-
-    A few lines of aliases of aliases stand for more values than any memory holds.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()
-        if getattr(event, "anchor", None) is not None:
-            raise yaml.composer.ComposerError(
-                None, None, "designs have no anchors (&) and aliases (*): write the value out", event.start_mark
-            )
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: dict[Any, int] = {}
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            line = key_node.start_mark.line + 1
-            if isinstance(key, Hashable):
-                if key in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{cut(str(key))} stands twice, first in line {seen[key]}", key_node.start_mark
-                    )
-                seen[key] = line
-        return super().construct_mapping(node, deep=deep)
-
-
-def _design_path(name_or_path: str | Path) -> Path:
-    text = str(name_or_path)
-    is_path = (
-        isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
-    )
-    path = Path(name_or_path) if is_path else hls_root() / "designs" / f"{text}.yaml"
-    try:
-        there = stat.S_ISREG(path.stat().st_mode)
-        other = not there
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        there = other = False
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DesignError(cut(text), [f"{cut(str(path))} cannot be read: {reason}; name a design file"]) from error
-    if other:
-        what = "a folder" if path.is_dir() else "no regular file"
-        raise DesignError(text, [f"{path} is {what}, expected a YAML file; name a design or its file"])
-    if not there:
-        known = designs()
-        what = f"there is no file {path}" if is_path else f"there is no design of this name in {path.parent}"
-        raise DesignError(cut(text), [f"{what}; {_suggestion(cut(text), known)}"])
-    return path
-
-
-def _read_yaml(path: Path) -> Mapping[str, Any]:
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_DesignLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DesignError(path.stem, [f"{path} cannot be read: {error}"]) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
-        raise DesignError(path.stem, [f"{where}: {error.problem}; correct the YAML"]) from error
-    except yaml.YAMLError as error:
-        raise DesignError(path.stem, [f"{path}: {error}; correct the YAML"]) from error
-    except RecursionError as error:
-        raise DesignError(path.stem, [f"{path} is nested too deeply, expected `parameter: value` lines"]) from error
-    except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
-        # what the constructors of YAML's own types raise, for instance for a number of 5000 digits
-        raise DesignError(path.stem, [f"{path} holds a value that is none: {cut(str(error))}; correct it"]) from error
-    if not isinstance(content, Mapping):
-        raise DesignError(path.stem, [f"{path} holds {_shown(content)}, expected `parameter: value` lines"])
-    return content
 
 
 # ------------------------------------------------------------------------------------------------ schema

@@ -122,9 +122,10 @@ def checks() -> list[Check]:
         _probe("area", "speckv area", False, _area),
     ]
     if found_designs.state == "ok":
-        from speckv.design import designs
+        from speckv import resources
 
-        found += [_probe(f"rtl/{name}", "cosim", True, _rtl(name)) for name in designs()]
+        committed = sorted(path.name for path in (resources.hls_root() / "rtl").iterdir() if path.is_dir())
+        found += [_probe(f"rtl/{name}", "cosim", True, _rtl(name)) for name in committed]
     return found
 
 

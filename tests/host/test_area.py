@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from speckv import area, cli, rtl, toolchain
+from speckv.design import Design
 from speckv.device import sources
 from speckv.errors import ToolError
 
@@ -168,3 +169,16 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert [line.split()[1] for line in text.splitlines() if "fit" in line] == ["1000"]
     assert cli.main(["area", "tiny", "--kernel", "kv_squeeze"]) == 1
     assert "kernel is 'kv_squeeze', expected one of kv_dma, kv_compress, kv_decompress" in capsys.readouterr().err
+
+
+def test_share_of_the_boards_device() -> None:
+    """What does not fit is said; a design for no board has no share."""
+    none = dict.fromkeys(area.RESOURCES, 0)
+    areas = [area.KernelArea("kv_dma", (area.Part("all", 1, none | {"lut": 26_600, "ramb18": 308}),))]
+    text = area.shares_text(Design.load("pynq_z2"), areas)
+    assert text == ("\nof the device of board pynq-z2, xc7z020clg400-1: lut 50%, ff 0%, uram 0%, dsp 0%, ramb36 110%; "
+                    "it does not fit")  # fmt: skip
+    assert area.shares_text(Design.load("u55c"), areas).endswith("ramb36 8%")
+    assert area.shares_text(Design.load("tiny"), areas) == ""
+    assert area.as_json(Design.load("pynq_z2"), areas)["share_of_device"]["ramb36"] == 1.1
+    assert area.as_json(Design.load("tiny"), areas)["share_of_device"] is None

@@ -47,6 +47,7 @@ def test_tiny() -> None:
         "prefetch": {
             "rows": 256, "ways": 16, "score_bits": 16, "page_bits": 16, "decay_shift": 1, "resident_pages": 4096,
         },
+        "board": None,
     }
     assert all(frame.parse_codec(name, frame.Kind.V) in TINY.codec_ids for name in TINY.codecs) and "raw" in TINY.codecs
     assert designs() == sorted(designs()) and "tiny" in designs()
@@ -345,7 +346,7 @@ def test_schema_describes_every_parameter() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) == set(PARAMETERS)
-    optional = {"description", "scale_bits", "engines", "dma_channels", "prefetch"}
+    optional = {"description", "scale_bits", "engines", "dma_channels", "prefetch", "board"}
     assert set(schema["required"]) == set(PARAMETERS) - optional
     assert all(entry["description"] for entry in schema["properties"].values())
     assert schema["properties"]["max_channels"]["multipleOf"] == 32
