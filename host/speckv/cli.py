@@ -201,7 +201,7 @@ def render(arguments: argparse.Namespace) -> int:
     from speckv import resources
     from speckv.design import Design
     from speckv.errors import ToolError
-    from speckv.render import render as render_design
+    from speckv.vendor import workspace
 
     design = Design.load(arguments.design)
     folder = arguments.output or resources.build_root() / design.name / "src"
@@ -209,7 +209,7 @@ def render(arguments: argparse.Namespace) -> int:
     banks = dict(pairs)
     if len(banks) < len(pairs):
         raise ToolError("--bank names a memory twice: name each once")
-    written = [str(path) for path in render_design(design, folder, banks=banks)]
+    written = [str(path) for path in workspace.prepare(design, folder, banks=banks)]
     if arguments.json:
         print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
     else:

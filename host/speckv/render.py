@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -12,7 +13,8 @@ from speckv import checks
 from speckv.connectivity import KERNELS, of_design
 from speckv.design import Design
 from speckv.errors import ToolError
-from speckv.resources import hls_root, writable_folder, write_atomic
+from speckv.resources import hls_root, write_if_changed
+from speckv.vendor import files
 
 _SUFFIX = ".j2"
 _BANK = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\[[0-9]+(:[0-9]+)?\])?")
@@ -22,9 +24,9 @@ _BANK = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\[[0-9]+(:[0-9]+)?\])?")
 _LINE_COMMENTS = {
     **dict.fromkeys((".cpp", ".hpp", ".h", ".sv", ".svh", ".v"), ("// ", "")),
     **dict.fromkeys(
-        (".cfg", ".ini", ".mk", ".py", ".sh", ".tcl", ".toml", ".xdc", ".yaml", ".yml"), ("# ", "")
+        (".cfg", ".ini", ".mk", ".py", ".sh", ".tcl", ".toml", ".xdc", ".yaml", ".yml", "Makefile"), ("# ", "")
     ),
-    **dict.fromkeys((".md", ".html"), ("<!-- ", " -->")),
+    **dict.fromkeys((".md", ".html", ".xml"), ("<!-- ", " -->")),
 }
 
 
@@ -44,10 +46,12 @@ def render(
     """Write every template's output below `out_dir`; the output's path is the template's without `.j2`.
 
     Templates see the `design`, the `connectivity` of its kernels, and `banks`: which bank of the platform each of the
-    memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. Kernels that the design does
-    not have are left out. An unknown name in a template is an error. All templates are rendered before the first file
-    is written, files are replaced as a whole, and a file that would not change is left alone, so that builds stay
-    incremental. Returns the paths of all outputs, sorted.
+    memories is, such as `{"far": "HBM[0:7]"}`; the linker chooses for those left out. A design for a board says them
+    itself; its templates see `vendor`, a `speckv.vendor.files.Vendor`, and one whose path has KERNEL in it is rendered
+    for each `kernel`. Kernels that the design does not have are left out, and so are files for other kinds of boards.
+    An unknown name in a template is an error. All templates are rendered before the first file is written, files are
+    replaced as a whole, and a file that would not change is left alone, so that builds stay incremental. Returns the
+    paths of all outputs, sorted.
 
     Raises ToolError, which names a memory that does not exist or a bank that is none, the template and the line if one
     fails, the folder if it is not writable.
@@ -55,21 +59,33 @@ def render(
     banks = dict(banks or {})
     for memory, bank in banks.items():
         _require_bank(design, memory, bank)
+    if design.board is not None:
+        banks = {**design.board.banks, **banks}
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
         raise ToolError(
             f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely"
         )
-    absent = {f"{kernel}.cpp{_SUFFIX}" for kernel in KERNELS if kernel not in of_design(design).kernels}
-    names = [name for name in names if name.as_posix() not in absent]
-    texts = {name: _render_one(environment(source), name, design, banks) for name in names}
-    outputs = []
-    for name, text in texts.items():
-        path = Path(out_dir) / name.with_suffix("")
-        _write_if_changed(path, text)
-        outputs.append(path)
-    return sorted(outputs)
+    wiring = of_design(design)
+    absent = {f"{kernel}.cpp{_SUFFIX}" for kernel in KERNELS if kernel not in wiring.kernels}
+    wanted = [name for name in names if name.as_posix() not in absent and files.applies(name.as_posix(), design)]
+    texts: dict[str, str] = {}
+    context: dict[str, Any] = {"design": design, "connectivity": wiring, "banks": banks}
+    if design.board is not None:
+        context["vendor"] = files.Vendor(design, design.board.board, wiring, texts)
+    # kernels first: vendor files describe their interfaces
+    for name in sorted(wanted, key=lambda name: name.suffixes[0] != ".cpp"):
+        output = name.with_suffix("").as_posix()
+        if files.KERNEL not in output:
+            texts[output] = _render_one(environment(source), name, design, context)
+            continue
+        for kernel in wiring.kernels:
+            own = {**context, "kernel": kernel}
+            texts[output.replace(files.KERNEL, kernel)] = _render_one(environment(source), name, design, own)
+    for output, text in texts.items():
+        write_if_changed(Path(out_dir) / output, text)
+    return sorted(Path(out_dir) / output for output in texts)
 
 
 def _require_bank(design: Design, memory: str, bank: str) -> None:
@@ -97,7 +113,7 @@ def environment(folder: Path) -> jinja2.Environment:
 
 def banner(template: Path, design: Design) -> str:
     """The comment that a rendered file begins with. ToolError for a file type without known comments."""
-    suffix = template.with_suffix("").suffix
+    suffix = template.with_suffix("").suffix or template.stem
     if suffix not in _LINE_COMMENTS:
         raise ToolError(
             f"template {template.as_posix()}: no comment syntax is known for {suffix or 'no suffix'}, "
@@ -110,11 +126,11 @@ def banner(template: Path, design: Design) -> str:
     )
 
 
-def _render_one(reader: jinja2.Environment, name: Path, design: Design, banks: Mapping[str, str]) -> str:
+def _render_one(reader: jinja2.Environment, name: Path, design: Design, context: Mapping[str, Any]) -> str:
     head = banner(name, design)
     try:
         template = reader.get_template(name.as_posix())
-        return head + template.render(design=design, connectivity=of_design(design), banks=banks)
+        return head + template.render(context)
     except jinja2.TemplateSyntaxError as error:
         where = f"{error.name or name.as_posix()}, line {error.lineno}"
         raise ToolError(f"template {where}: {error.message}; correct the template") from error
@@ -133,13 +149,3 @@ def _template_line(error: BaseException, name: Path) -> str:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
     return f", line {line}" if line else ""
-
-
-def _write_if_changed(path: Path, text: str) -> None:
-    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
-        return
-    writable_folder(path.parent)
-    try:
-        write_atomic(path, text)
-    except OSError as error:
-        raise ToolError(f"cannot write {path}: {error.strerror}; choose another folder or free space") from error

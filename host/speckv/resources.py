@@ -77,6 +77,20 @@ def write_atomic(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
+def write_if_changed(path: Path, text: str) -> None:
+    """Writes a UTF-8 file, and the folders above it, unless it holds just that: builds stay incremental.
+
+    Raises ToolError naming the path.
+    """
+    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
+        return
+    writable_folder(path.parent)
+    try:
+        write_atomic(path, text)
+    except OSError as error:
+        raise ToolError(f"cannot write {path}: {error.strerror}; choose another folder or free space") from error
+
+
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write and read back that becomes `path` when the block ends, and vanishes if the block raises.

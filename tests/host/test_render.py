@@ -129,7 +129,7 @@ def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path
         "kv_dma_1.m_axi_near:HOST[0]",
         "kv_dma_1.m_axi_far:HBM[0:7]",
     ]
-    assert ["freqhz", "300000000"] in options
+    assert ["defaultFreqHz", "300000000"] in options
     ends = {end for key, value in options if key == "sc" for end in value.split(":")}
     streams = {
         f"{kernel}_1.{port.name.removesuffix('_TDATA')}"
