@@ -36,7 +36,6 @@ def mixed(
         ("weight", 0, 40),
         ("limit", 0, 18),
         ("cookie", 0, 1 << 62),
-        ("near", 0, 1 << 32),
     ):
         batch[name] = rng.integers(low, high, count)
     batch["op"] = rng.choice(ops, count)
@@ -48,8 +47,8 @@ def mixed(
 async def sizes(dut, count: int) -> None:
     """Batches of every size around a block's, twice: descriptors are issued, and are not."""
     bench = await opened(dut)
-    for issue in (True, False):
-        await bench.run(mixed(bench.rng, count), issue=issue)
+    for options in ({"places": [64 * i for i in range(count)]}, {"issue": False}):
+        await bench.run(mixed(bench.rng, count), **options)
     bench.close()
 
 

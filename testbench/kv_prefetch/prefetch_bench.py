@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from speckv import dma, rtl
 from speckv.design import Design
 from speckv.device import registers
 from speckv.dma.descriptor import DESCRIPTOR_DTYPE
+from speckv.frame import BEAT_BYTES
 from speckv.prefetch.commands import Command, Counters, Op, batch_of, beats_of
 from speckv.prefetch.control import REGISTERS, Done
 from speckv.prefetch.engine import SoftwareTable
@@ -26,7 +28,7 @@ from testbench.lib.kernel_bench import CLOCK_NS, RESET_CYCLES
 
 PORTS = ("control", "descriptors")
 """Both to control memory."""
-COMMANDS_BYTES, RESULTS_BYTES, FETCHES_BYTES = 1 << 16, 1 << 16, 1 << 18
+COMMANDS_BYTES, RESULTS_BYTES, PLACES_BYTES, FETCHES_BYTES = 1 << 16, 1 << 16, 1 << 14, 1 << 18
 BASE = 0x8_0000_1000  # above 32 bits, so that no half of an address may be forgotten
 TIMEOUT_CYCLES = 200_000
 DRAIN_CYCLES = 50
@@ -45,7 +47,8 @@ class PrefetchBench:
         self.clock = Clock(dut.ap_clk, CLOCK_NS, unit="ns")
         table_bytes = self.twin.descriptors.nbytes
         self.results_at, self.table_at = COMMANDS_BYTES, COMMANDS_BYTES + RESULTS_BYTES
-        self.fetches_at = self.table_at + table_bytes
+        self.places_at = self.table_at + table_bytes
+        self.fetches_at = self.places_at + PLACES_BYTES
         self.memory = HostMemory(self.fetches_at + FETCHES_BYTES, BASE)
         self._map = self._register_map()
         self.registers = AxiLiteManager(dut, dut.ap_clk, CLOCK_NS, self.rng.spawn(1)[0])
@@ -98,12 +101,14 @@ class PrefetchBench:
         for port in PORTS:
             getattr(self.dut, f"{port}_stalls").value = sum(STALLS[pattern] << 12 * index for index in chosen)
 
-    async def begin(self, batch: np.ndarray, *, issue: bool = True) -> None:
+    async def begin(self, batch: np.ndarray, *, issue: bool = True, places: Sequence[int] = ()) -> None:
         """Starts a batch, COMMAND_DTYPE [commands], and does not wait for it."""
         beats = beats_of(batch)
         self.memory.data[:] = UNTOUCHED
         self.memory.data[: beats.nbytes] = beats.reshape(-1)
-        self.memory.data[self.table_at : self.fetches_at] = self.twin.descriptors.view(np.uint8)
+        self.memory.data[self.table_at : self.places_at] = self.twin.descriptors.view(np.uint8)
+        beats = np.array(places, np.uint32) // BEAT_BYTES
+        self.memory.data[self.places_at :][: beats.nbytes] = beats.view(np.uint8)
         arguments = {
             "COMMANDS_IN": BASE,
             "RESULTS_OUT": BASE + self.results_at,
@@ -111,6 +116,7 @@ class PrefetchBench:
             "FETCHES_OUT": BASE + self.fetches_at,
             "COMMANDS": len(batch),
             "DESCRIPTORS": len(self.twin.descriptors) if issue else 0,
+            "PLACES": len(places),
         }
         for name, value in arguments.items():
             register = self._map.registers[f"{name}_DATA"]
@@ -135,10 +141,10 @@ class PrefetchBench:
         await self.registers.write(self._map.registers["AP_CTRL"].offset, 1 << 4)  # ap_continue
         return Done(*values[: len(Done._fields)]), Counters(*values[len(Done._fields) :])
 
-    async def run(self, batch: np.ndarray, *, issue: bool = True) -> None:
+    async def run(self, batch: np.ndarray, *, issue: bool = True, places: Sequence[int] = ()) -> None:
         """Runs a batch and compares all that it did with the model; raises AssertionError if they differ."""
-        expected = self.twin.run(batch, issue=issue)
-        await self.begin(batch, issue=issue)
+        expected = self.twin.run(batch, issue=issue, places=places or None)
+        await self.begin(batch, issue=issue, places=places)
         done, counters = await self.end()
         wanted = Done(len(expected.results), 0, len(expected.fetches), 0)
         assert done == wanted, f"the kernel says {done}, expected {wanted}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from speckv.dma.descriptor import DESCRIPTOR_DTYPE
-from speckv.prefetch.commands import AS_DESCRIBED, COMMAND_DTYPE, Op
+from speckv.prefetch.commands import COMMAND_DTYPE, Op
 from speckv.prefetch.parameters import TableParameters
 
 _SHARES = {
@@ -32,7 +32,6 @@ def commands(
     for name, limit in (("page", 1 << 32), ("weight", 1 << 32), ("limit", 1 << 16)):
         wild = rng.random(count) < 0.02
         batch[name][wild] = rng.integers(0, limit, int(wild.sum()))
-    batch["near"] = np.where(rng.random(count) < 0.8, rng.integers(0, 1 << 32, count), AS_DESCRIBED)
     for name in ("key", "page"):
         for index in np.flatnonzero(rng.random(count) < repeats):
             batch[name][index] = batch[name][index - 1]

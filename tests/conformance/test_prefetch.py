@@ -11,7 +11,7 @@ from prefetch_material import commands, descriptors
 from speckv.design import Design
 from speckv.dma.descriptor import Descriptor
 from speckv.errors import DeviceError
-from speckv.prefetch.commands import AS_DESCRIBED, Command, Op, PredictStatus, batch_of, pages_of
+from speckv.prefetch.commands import Command, Op, PredictStatus, batch_of, pages_of
 from speckv.prefetch.engine import PrefetchEngine, SoftwareTable, clear_all, open_table
 
 TABLES = {"csim": ("csim", {}), "cosim": ("cosim", {}), "cosim-ddr": ("cosim", {"link": "ddr4", "seed": 3})}
@@ -32,9 +32,9 @@ def twin(engine: PrefetchEngine) -> SoftwareTable:
     return SoftwareTable(engine.design)
 
 
-def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray, *, issue: bool = False) -> np.ndarray:
+def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray, **options: object) -> np.ndarray:
     """Runs a batch on both, and compares."""
-    made, expected = engine.run(batch, issue=issue), twin.run(batch, issue=issue)
+    made, expected = engine.run(batch, **options), twin.run(batch, **options)
     different = np.flatnonzero(made.results != expected.results)
     assert not len(different), f"result {different[0]}: {made.results[different[0]]}, {expected.results[different[0]]}"
     assert made.counters == expected.counters
@@ -67,22 +67,27 @@ def test_descriptors_of_predicted_pages(engine: PrefetchEngine, twin: SoftwareTa
     for count in (1, 5, 300, 900, 1000):
         batch = commands(rng, engine.parameters, count, keys=keys, pages=pages)
         both(engine, twin, batch, issue=True)
+        for places in (0, 1, 16, 17, 100, 4096):
+            near = 64 * rng.integers(0, 1 << 32, places, np.uint64)
+            both(engine, twin, batch[:200], issue=True, places=near)
     assert not len(both(engine, twin, batch_of([Command(Op.NOP)]), issue=True))
 
 
-def test_issued_pages_lie_one_behind_another(engine: PrefetchEngine) -> None:
-    """Pages of several sizes; one that far memory does not have leaves no gap."""
+def test_issued_pages_have_places(engine: PrefetchEngine) -> None:
+    """Each page the next one, also a page that far memory does not have; without a place it is not issued."""
     engine.run(clear_all())
     engine.descriptors[:] = 0
-    for page, raw_bytes in ((1, 64), (2, 4096), (4, 640)):
-        engine.descriptors[page] = Descriptor(2, near=6400, raw_bytes=raw_bytes, cookie=page).record()
-    touches = [Command(Op.TOUCH, 5, page, weight=page) for page in (4, 3, 2, 1)]
-    there, own = Command(Op.PREDICT, 5, limit=4, near=10), Command(Op.PREDICT, 5, limit=2, near=AS_DESCRIBED)
-    run = engine.run(batch_of([*touches, there, own]), issue=True)
+    for page in (1, 2, 4):
+        engine.descriptors[page] = Descriptor(2, near=6400, raw_bytes=64, cookie=page).record()
+    touches = [Command(Op.TOUCH, 5, page, weight=page) for page in (1, 2, 3, 4)]
+    predicts = [Command(Op.PREDICT, 5, limit=limit) for limit in (4, 2)]
+    run = engine.run(batch_of([*touches, *predicts]), issue=True, places=[640, 64, 128, 0, 256])
     assert run.fetches["cookie"].tolist() == [4, 2, 1, 4]
-    assert run.fetches["near"].tolist() == [640, 1280, 5376, 6400]
+    assert run.fetches["near"].tolist() == [640, 128, 0, 256]
     assert run.counters.withheld == 2  # page 3, twice
-    assert not len(engine.run(batch_of([there])).fetches)
+    assert engine.run(batch_of(predicts), issue=True).fetches["near"].tolist() == [6400] * 4
+    none = [engine.run(batch_of(predicts)), engine.run(batch_of(predicts), issue=True, places=[])]
+    assert not any(len(run.fetches) for run in none)
 
 
 def test_nothing_to_do(engine: PrefetchEngine, twin: SoftwareTable) -> None:
@@ -161,6 +166,9 @@ def test_control_memory_that_fails(design: Design) -> None:
         engine.inject_fault(2, engine.layout.descriptors_at + 2 * 64, engine.layout.descriptors_at + 2 * 64 + 63)
         run = engine.run(predict, issue=True)  # the descriptor that cannot be read is withheld, the other one is there
         assert (run.counters.withheld, len(run.fetches)) == (1, 1)
+        engine.inject_fault(2, engine.layout.places_at, engine.layout.places_at + 63)
+        run = engine.run(predict, issue=True, places=[0] * 20)  # nobody knows where to
+        assert (run.counters.withheld, len(run.fetches)) == (2, 0)
         engine.inject_fault(3, engine.layout.fetches_at)
         with pytest.raises(DeviceError, match="control memory failed"):
             engine.run(predict, issue=True)

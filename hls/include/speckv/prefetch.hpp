@@ -31,7 +31,6 @@ Order<D> order_of(prefetch_op_t op) {
   order.weight = 0;
   order.limit = 0;
   order.cookie = 0;
-  order.near = 0;
   order.same_row = 0;
   order.same_row_copy = 0;
   order.same_key = 0;
@@ -83,7 +82,6 @@ decode:  // II = 1: an order per cycle
                                         : ap_uint<D::score_bits + 1>(weight);
       order.limit = limit > D::ways ? ways_t(0) : ways_t(limit);
       order.cookie = header::get<command::cookie>(fields);
-      order.near = header::get<command::near>(fields);
       if (!refuse && touch) touched += 1;
       if (refuse) bad += 1;
       if (op == kClearAll) wipes = kWipes;
@@ -144,7 +142,6 @@ struct Ranked {
   ap_uint<D::score_bits + 1> weight;
   ways_t limit;
   offset_t cookie;
-  near_beats_t near;
   flag_t last;
   flag_t unreadable;
 };
@@ -188,7 +185,6 @@ rank_orders:  // II = 1: an order per cycle
       r.weight = order.weight;
       r.limit = order.limit;
       r.cookie = order.cookie;
-      r.near = order.near;
       r.last = 0;
       r.unreadable = 0;
       ranked.write(r);
@@ -223,7 +219,6 @@ rank_orders:  // II = 1: an order per cycle
   end.weight = 0;
   end.limit = 0;
   end.cookie = 0;
-  end.near = 0;
   end.last = 1;
   end.unreadable = unreadable;
   ranked.write(end);
@@ -284,7 +279,7 @@ select:  // II = 1: an order per cycle
       result.last = 0;
       result.unreadable = 0;
       results.write(result);
-      if (descriptors != 0 && selection.count != 0) wanted.write(wanted_of<D>(selection.pages, selection.count, r.near));
+      if (descriptors != 0 && selection.count != 0) wanted.write(wanted_of<D>(selection.pages, selection.count));
       asked += 1;
       if (hit) found += 1;
       given += selection.count;
@@ -296,7 +291,7 @@ select:  // II = 1: an order per cycle
   end.last = 1;
   end.unreadable = unreadable;
   results.write(end);
-  wanted.write(wanted_of<D>(0, 0, 0));
+  wanted.write(wanted_of<D>(0, 0));
   predicts = asked;
   hits = found;
   predicted = given;

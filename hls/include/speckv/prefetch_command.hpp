@@ -13,7 +13,6 @@ using limit = Field<2, 2>;
 using weight = Field<4, 4>;
 using key = Field<8, 8>;
 using page = Field<16, 4>;
-using near = Field<20, 4>;
 using cookie = Field<24, 8>;
 
 }  // namespace command
@@ -59,9 +58,6 @@ template <class D>
 using score_t = ap_uint<D::score_bits>;
 using ways_t = ap_uint<bits_for(kMaxWays)>;
 
-using near_beats_t = ap_uint<32>;  // an offset in near memory, in beats
-constexpr unsigned kAsDescribed = 0xFFFFFFFFu;  // pages go where their descriptors say
-
 // So many rows may have been written that a row read from the table does not show yet: see `rank`.
 constexpr int kRowsBehind = 5;
 
@@ -75,7 +71,6 @@ struct Order {
   ap_uint<D::score_bits + 1> weight;  // of a touch at most the greatest score, of a prediction one more
   ways_t limit;                       // 0: BAD_LIMIT
   offset_t cookie;
-  near_beats_t near;
   flag_t same_key;               // as the order before
   ap_uint<kRowsBehind> same_row;  // bit i: as that of the order i + 1 before
   flag_t same_row_copy;          // bit 0 of it again, for half of the many multiplexers that it drives

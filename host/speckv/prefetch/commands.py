@@ -15,8 +15,6 @@ from speckv.frame import BEAT_BYTES
 
 COMMAND_BYTES = 32
 MAX_PAGES = 16  # in a result
-AS_DESCRIBED = (1 << 32) - 1
-"""As `near` of a PREDICT: each page goes where its own descriptor says."""
 _PAGE_BYTES = 3
 
 
@@ -50,7 +48,7 @@ COMMAND_DTYPE = np.dtype(
         ("weight", "<u4"),
         ("key", "<u8"),
         ("page", "<u4"),
-        ("near", "<u4"),
+        ("reserved_too", "<u4"),
         ("cookie", "<u8"),
     ]
 )
@@ -88,7 +86,7 @@ class Counters(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command, its fields as integers; what its `op` does not use is 0. `near` counts in beats of 64 bytes."""
+    """One command, its fields as integers; what its `op` does not use is 0."""
 
     op: int
     key: int = 0
@@ -96,7 +94,6 @@ class Command(NamedTuple):
     weight: int = 0
     limit: int = 0
     cookie: int = 0
-    near: int = 0
 
 
 def batch_of(commands: Iterable[Command]) -> NDArray[np.void]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 MAX_COMMANDS = 1 << 18
+PLACE_BYTES = 4
 MAX_ISSUED = MAX_BATCH
 """Descriptors that one run issues at most: kv_dma takes no longer batch."""
 
@@ -59,9 +60,14 @@ class ControlLayout:
         return self.results_at + MAX_COMMANDS * BEAT_BYTES
 
     @property
+    def places_at(self) -> int:
+        """Of the list of places, right behind that table."""
+        return self.descriptors_at + self.pages * BEAT_BYTES
+
+    @property
     def fetches_at(self) -> int:
         """Of the descriptors that a run issues."""
-        return self.descriptors_at + self.pages * BEAT_BYTES
+        return self.places_at + MAX_ISSUED * PLACE_BYTES
 
     @property
     def size_bytes(self) -> int:
@@ -74,19 +80,24 @@ class ControlLayout:
 
     def descriptors(self, memory: NDArray[np.uint8]) -> NDArray[np.void]:
         """The table of descriptors: a view, DESCRIPTOR_DTYPE [pages]."""
-        return memory[self.descriptors_at : self.fetches_at].view(DESCRIPTOR_DTYPE)
+        return memory[self.descriptors_at : self.places_at].view(DESCRIPTOR_DTYPE)
+
+    def places(self, memory: NDArray[np.uint8], count: int) -> NDArray[np.uint32]:
+        """The first places of the list, in beats: a view, uint32 [count]."""
+        return memory[self.places_at :][: count * PLACE_BYTES].view("<u4")
 
     def fetches(self, memory: NDArray[np.uint8], count: int) -> NDArray[np.void]:
         """The first issued descriptors: a view, DESCRIPTOR_DTYPE [count]."""
         return memory[self.fetches_at :][: count * BEAT_BYTES].view(DESCRIPTOR_DTYPE)
 
-    def arguments(self, address: int, commands: int, issue: bool) -> dict[str, int]:
-        """The kernel's arguments for a run, its part of control memory beginning at an AXI address."""
+    def arguments(self, address: int, commands: int, descriptors: int, places: int) -> dict[str, int]:
+        """The kernel's arguments for a run with so much of each; the first part is at an AXI address."""
         return {
             "COMMANDS_IN": address,
             "RESULTS_OUT": address + self.results_at,
             "DESCRIPTORS_IN": address + self.descriptors_at,
             "FETCHES_OUT": address + self.fetches_at,
             "COMMANDS": commands,
-            "DESCRIPTORS": self.pages if issue else 0,
+            "DESCRIPTORS": descriptors,
+            "PLACES": places,
         }

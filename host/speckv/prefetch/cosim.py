@@ -50,8 +50,9 @@ class SystemTable(KernelTable):
         self._lock = system.lock
         self._address = address
 
-    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
-        with self._system.started(KERNEL, self.layout.arguments(self._address, commands, issue)) as registers:
+    def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
+        arguments = self.layout.arguments(self._address, commands, descriptors, places)
+        with self._system.started(KERNEL, arguments) as registers:
             cycles = self._system.wait(KERNEL)
             return [registers.read(f"{name.upper()}_DATA") for name in REGISTERS], cycles
 

@@ -48,15 +48,15 @@ class CsimTable(KernelTable):
                 raise PrefetchError(f"design {design.name} has an open csim table in this process: close it first")
             _open_libraries.add(path)
         self._path = path
-        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER] * 4 + [NUMBER] * 2 + [POINTER])})
+        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER] * 4 + [NUMBER] * 3 + [POINTER])})
         try:
             self.run(clear_all())
         except BaseException:
             self.close()
             raise
 
-    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
-        arguments = self.layout.arguments(self.control.ctypes.data, commands, issue)
+    def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
+        arguments = self.layout.arguments(self.control.ctypes.data, commands, descriptors, places)
         told = np.zeros(len(REGISTERS), np.uint64)
         wrong = self._library.csim_prefetch(*arguments.values(), told.ctypes.data)
         if wrong is not None:

@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from speckv import checks
 from speckv.backends import TABLES, load
 from speckv.dma.descriptor import DESCRIPTOR_DTYPE
 from speckv.errors import DeviceError, PrefetchError
+from speckv.frame import BEAT_BYTES
 from speckv.prefetch.commands import COMMAND_DTYPE, Command, Counters, Op, batch_of, beats_of
 from speckv.prefetch.control import MAX_COMMANDS, MAX_ISSUED, ControlLayout, Done
 from speckv.prefetch.issue import issued
@@ -61,12 +62,13 @@ class PrefetchEngine(ABC):
         self._lock = threading.RLock()
         self._open = True
 
-    def run(self, batch: NDArray[np.void], *, issue: bool = False) -> TableRun:
+    def run(self, batch: NDArray[np.void], *, issue: bool = False, places: ArrayLike | None = None) -> TableRun:
         """Does a batch, COMMAND_DTYPE [commands]. With `issue` it gives the descriptors of predicted pages, too, for
-        `DmaEngine.run_records`.
+        `DmaEngine.run_records`. The first page then goes to the first of `places`, offsets in near memory in bytes, and
+        so on, pages for which there is no place are withheld; without `places` each goes where its descriptor says.
 
-        Raises PrefetchError for another array, a longer one than MAX_COMMANDS, or one that may issue more descriptors
-        than MAX_ISSUED; DeviceError and DeviceTimeout if a simulation fails.
+        Raises PrefetchError for another array, a longer one than MAX_COMMANDS, one that may issue more descriptors
+        than MAX_ISSUED, or places that are none; DeviceError and DeviceTimeout if a simulation fails.
         """
         if not isinstance(batch, np.ndarray) or batch.dtype != COMMAND_DTYPE or batch.ndim != 1:
             raise PrefetchError(f"batch is {checks.shown(batch)}, expected COMMAND_DTYPE [commands]; see batch_of")
@@ -77,10 +79,15 @@ class PrefetchEngine(ABC):
             raise PrefetchError(
                 f"the batch may issue {most} descriptors, expected at most {MAX_ISSUED}: cut it, or lower limits"
             )
+        beats = None if places is None else _beats(places)
+        if beats is not None and not issue:
+            raise PrefetchError("places are for descriptors, and none are issued: add issue=True")
         with self._lock:
             if not self._open:
                 raise PrefetchError("the prefetch table is closed: open another one")
-            return self._run(batch, len(limits), issue)
+            if beats is not None and not len(beats):  # to the kernel 0 places are none at all: it would use the rows'
+                return self._run(batch, len(limits), False, None)
+            return self._run(batch, len(limits), issue, beats)
 
     def close(self) -> None:
         """Releases the table; closing twice is allowed."""
@@ -96,7 +103,9 @@ class PrefetchEngine(ABC):
         self.close()
 
     @abstractmethod
-    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
+    def _run(
+        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
+    ) -> TableRun:
         """Does a batch, which was checked and has so many PREDICTs. Called under the lock."""
 
     @abstractmethod
@@ -114,13 +123,15 @@ class SoftwareTable(PrefetchEngine):
         super().__init__(design)
         self.table = PrefetchTable(self.parameters)
 
-    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
+    def _run(
+        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
+    ) -> TableRun:
         before = self.table.counters
         results = self.table.run(batch)
         counters = Counters(*(a - b for a, b in zip(self.table.counters, before, strict=True)))
         if not issue:
             return TableRun(results, counters)
-        fetches, withheld = issued(batch, results, self.descriptors)
+        fetches, withheld = issued(results, self.descriptors, places)
         return TableRun(results, counters._replace(withheld=withheld), fetches=fetches)
 
     def _release(self) -> None:
@@ -131,15 +142,20 @@ class KernelTable(PrefetchEngine):
     """A table that is the kernel, on whatever runs it: commands and results are in control memory."""
 
     @abstractmethod
-    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
-        """Runs the kernel on the commands in control memory: its REGISTERS and its cycles. Called under the lock."""
+    def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
+        """Runs the kernel on so much of each in control memory: its REGISTERS and its cycles. Called under the lock."""
 
-    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool) -> TableRun:
+    def _run(
+        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
+    ) -> TableRun:
         beats = beats_of(batch)
         self.control[: beats.nbytes] = beats.reshape(-1)
         results = self.layout.results(self.control, predicts)
         results.view(np.uint8)[:] = 0
-        registers, cycles = self._execute(len(batch), issue)
+        if places is not None:
+            self.layout.places(self.control, len(places))[:] = places
+        rows = len(self.descriptors) if issue else 0
+        registers, cycles = self._execute(len(batch), rows, 0 if places is None else len(places))
         done, counters = Done(*registers[: len(Done._fields)]), Counters(*registers[len(Done._fields) :])
         if failed := done.failed + done.fetches_failed:
             raise DeviceError(
@@ -153,6 +169,19 @@ class KernelTable(PrefetchEngine):
                 f"{counters.withheld}: the kernel is wrong"
             )
         return TableRun(results.copy(), counters, cycles, self.layout.fetches(self.control, done.fetches))
+
+
+def _beats(places: ArrayLike) -> NDArray[np.uint32]:
+    """Offsets in bytes as the kernel takes them, in beats. Raises PrefetchError for one that is none."""
+    offsets = np.asarray(places)
+    if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iu"):
+        raise PrefetchError(f"places is {checks.shown(places)}, expected offsets in near memory in bytes: integers [n]")
+    if len(offsets) > MAX_ISSUED:
+        raise PrefetchError(f"there are {len(offsets)} places, expected at most {MAX_ISSUED}: give fewer")
+    wrong = (offsets < 0) | (offsets % BEAT_BYTES != 0) | (offsets // BEAT_BYTES >= 1 << 32)
+    if wrong.any():
+        raise PrefetchError(f"a place is {offsets[wrong][0]}, expected a multiple of {BEAT_BYTES}, in near memory")
+    return (offsets // BEAT_BYTES).astype(np.uint32)
 
 
 def clear_all() -> NDArray[np.void]:

@@ -7,27 +7,25 @@ from numpy.typing import NDArray
 
 from speckv.dma.descriptor import DESCRIPTOR_DTYPE, Op
 from speckv.frame import BEAT_BYTES
-from speckv.prefetch.commands import AS_DESCRIBED, pages_of
-from speckv.prefetch.commands import Op as Command
-
-_NEAR_BEATS = 1 << 32
+from speckv.prefetch.commands import pages_of
 
 
-def issued(batch: NDArray[np.void], results: NDArray[np.void], table: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
-    """The descriptors of all pages in `results`, RESULT_DTYPE [predictions], of a `batch`, COMMAND_DTYPE [commands],
-    out of a `table`, DESCRIPTOR_DTYPE [pages]; and how many pages were withheld.
+def issued(
+    results: NDArray[np.void], table: NDArray[np.void], places: NDArray[np.uint32] | None = None
+) -> tuple[NDArray[np.void], int]:
+    """The descriptors of all pages in `results`, RESULT_DTYPE [predictions], out of a `table`, DESCRIPTOR_DTYPE
+    [pages], each with the next of the `places`, in beats, if there are some; and how many pages were withheld.
     """
-    nears = batch["near"][batch["op"] == Command.PREDICT].tolist()
-    found, withheld = [], 0
-    for near, count, pages in zip(nears, results["count"].tolist(), pages_of(results).tolist(), strict=True):
-        place = near
-        for page in pages[:count]:
-            if page >= len(table) or table[page]["op"] != Op.FETCH or table[page]["segments"]:
-                withheld += 1
-                continue
-            record = table[page].copy()
-            if near != AS_DESCRIBED:
-                record["near"] = place * BEAT_BYTES
-            place = (place + int(record["raw_bytes"]) // BEAT_BYTES) % _NEAR_BEATS
-            found.append(record)
-    return np.array(found, DESCRIPTOR_DTYPE), withheld
+    counts = results["count"].tolist()
+    pages = [page for of_one, count in zip(pages_of(results).tolist(), counts, strict=True) for page in of_one[:count]]
+    found = []
+    for index, page in enumerate(pages):
+        if page >= len(table) or (places is not None and index >= len(places)):
+            continue
+        record = table[page].copy()
+        if record["op"] != Op.FETCH or record["segments"]:
+            continue
+        if places is not None:
+            record["near"] = int(places[index]) * BEAT_BYTES
+        found.append(record)
+    return np.array(found, DESCRIPTOR_DTYPE), len(pages) - len(found)

@@ -11,8 +11,8 @@
 using namespace speckv;
 
 void kv_prefetch(const beat_t* commands_in, beat_t* results_out, const beat_t* descriptors_in, beat_t* fetches_out,
-                 bytes_t commands, bytes_t descriptors, bytes_t& done, bytes_t& failed, bytes_t& fetches,
-                 bytes_t& fetches_failed, bytes_t& touches, bytes_t& predicts, bytes_t& hits, bytes_t& displaced,
+                 bytes_t commands, bytes_t descriptors, bytes_t places, bytes_t& done, bytes_t& failed,
+                 bytes_t& fetches, bytes_t& fetches_failed, bytes_t& touches, bytes_t& predicts, bytes_t& hits, bytes_t& displaced,
                  bytes_t& lost, bytes_t& corrupted, bytes_t& refused, bytes_t& predicted, bytes_t& filtered,
                  bytes_t& withheld);
 
@@ -25,7 +25,7 @@ extern "C" {
 __attribute__((visibility("default"))) const char* csim_prefetch(const void* commands_in, void* results_out,
                                                                  const void* descriptors_in, void* fetches_out,
                                                                  std::uint64_t commands, std::uint64_t descriptors,
-                                                                 std::uint64_t* registers) {
+                                                                 std::uint64_t places, std::uint64_t* registers) {
   static thread_local std::string message;
   message.clear();
   try {
@@ -33,8 +33,8 @@ __attribute__((visibility("default"))) const char* csim_prefetch(const void* com
     bytes_t r[kRegisters];
     for (bytes_t& one : r) one = 0;
     kv_prefetch(static_cast<const beat_t*>(commands_in), static_cast<beat_t*>(results_out),
-                static_cast<const beat_t*>(descriptors_in), static_cast<beat_t*>(fetches_out), commands, descriptors, r[0],
-                r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13]);
+                static_cast<const beat_t*>(descriptors_in), static_cast<beat_t*>(fetches_out), commands, descriptors, places,
+                r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13]);
     for (int i = 0; i < kRegisters; ++i) registers[i] = r[i].to_uint64();
   } catch (const std::exception& error) {
     message = error.what();
