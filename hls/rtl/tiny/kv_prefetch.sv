@@ -194,7 +194,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   output         batch_read,
                  batch_waits,
                  orders_write,
-  output [218:0] orders_din,
+  output [186:0] orders_din,
   output         orders_waits,
                  touches_write,
   output [31:0]  touches_din,
@@ -205,11 +205,11 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
 
   reg          unreadable_0_lcssa_r2;
   wire         _GEN;
-  reg          unreadable_0745_r1;
-  reg  [511:0] beat_sroa_0_0746_r1;
-  reg  [12:0]  wipes_sroa_0_0747_r1;
-  reg  [31:0]  left_sroa_0_0750_r1;
-  reg          second_0751_r1;
+  reg          unreadable_0688_r1;
+  reg  [511:0] beat_sroa_0_0689_r1;
+  reg  [12:0]  wipes_sroa_0_0690_r1;
+  reg  [31:0]  left_sroa_0_0693_r1;
+  reg          second_0694_r1;
   reg          active2;
   reg          valid2_0;
   reg          active1;
@@ -225,12 +225,12 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg          exit0_0;
   reg          exit0_1;
   wire         _GEN_4 = _GEN_3 & exit0_1;
-  wire         _GEN_5 = wipes_sroa_0_0747_r1 == 13'h0;
-  wire         _GEN_6 = ~second_0751_r1 & _GEN_5;
+  wire         _GEN_5 = wipes_sroa_0_0690_r1 == 13'h0;
+  wire         _GEN_6 = ~second_0694_r1 & _GEN_5;
   assign _GEN_2 = valid1_0 & ~(_GEN_6 & ~batch_empty_n) & (~valid1_1 | _GEN_1);
   assign _GEN_1 = valid1_1 & (~valid1_2 | _GEN_0);
   wire [255:0] _GEN_7 =
-    ~second_0751_r1 ? batch_dout[255:0] : beat_sroa_0_0746_r1[511:256];
+    ~second_0694_r1 ? batch_dout[255:0] : beat_sroa_0_0689_r1[511:256];
   reg  [4:0]   select_r1s1;
   reg  [4:0]   select_r1s2;
   reg          xor_r1s1;
@@ -240,7 +240,7 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [2:0]   fields_sroa_0_0_r1s1__1;
   reg  [3:0]   select_r1s2__1;
   reg          xor_r1s2;
-  wire [12:0]  _GEN_8 = wipes_sroa_0_0747_r1 - 13'h1;
+  wire [12:0]  _GEN_8 = wipes_sroa_0_0690_r1 - 13'h1;
   reg  [7:0]   field_r1s1;
   reg  [7:0]   field_r1s2;
   reg  [2:0]   add_r1s1;
@@ -272,18 +272,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [1:0]   add_r1s1__20;
   reg  [2:0]   add_r1s1__21;
   reg          v32_r1s2;
-  reg  [63:0]  order_sroa_9549_0_r1s1;
-  reg  [63:0]  order_sroa_9549_0_r1s2;
+  reg  [63:0]  order_sroa_9506_0_r1s1;
+  reg  [63:0]  order_sroa_9506_0_r1s2;
   reg  [15:0]  order_sroa_13_0_r1s1;
   reg  [15:0]  order_sroa_13_0_r1s2;
-  reg  [31:0]  order_sroa_17551_0_r1s1;
-  reg  [31:0]  order_sroa_17551_0_r1s2;
-  reg  [63:0]  order_sroa_23552_0_r1s1;
-  reg  [63:0]  order_sroa_23552_0_r1s2;
-  reg  [31:0]  order_sroa_26_0_r1s1;
-  reg  [31:0]  order_sroa_26_0_r1s2;
+  reg  [31:0]  order_sroa_17508_0_r1s1;
+  reg  [31:0]  order_sroa_17508_0_r1s2;
+  reg  [63:0]  order_sroa_23509_0_r1s1;
+  reg  [63:0]  order_sroa_23509_0_r1s2;
   assign _GEN_0 = valid1_2 & orders_full_n;
-  wire         _GEN_9 = ~second_0751_r1 ? batch_dout[512] : unreadable_0745_r1;
+  wire         _GEN_9 = ~second_0694_r1 ? batch_dout[512] : unreadable_0688_r1;
   wire         _GEN_10 = _GEN_7[7:0] == 8'h7;
   wire         _GEN_11 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg  [7:0]   hold_unreadable_1;
@@ -312,16 +310,16 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
         _GEN_4 | valid1_0
         & ~(_GEN_2
             & (~_GEN_5
-                 ? left_sroa_0_0750_r1 == 32'h0
-                 : _GEN_9 | left_sroa_0_0750_r1 == 32'h1)
+                 ? left_sroa_0_0693_r1 == 32'h0
+                 : _GEN_9 | left_sroa_0_0693_r1 == 32'h1)
             & (~_GEN_5 ? _GEN_8 == 13'h0 : ~_GEN_10 & _GEN_5));
       active1 <= _GEN_4 | active1 & ~_GEN_11;
       valid2_0 <= _GEN | valid2_0 & ~_GEN_12;
       active2 <= _GEN | active2 & ~_GEN_13;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  touched_sroa_0_0749_r1;
-  reg  [31:0]  bad_sroa_0_0748_r1;
+  reg  [31:0]  touched_sroa_0_0692_r1;
+  reg  [31:0]  bad_sroa_0_0691_r1;
   assign _GEN = _GEN_3 & exit0_0 | _GEN_11;
   reg  [31:0]  bad_sroa_0_0_lcssa_r2;
   reg  [31:0]  touched_sroa_0_0_lcssa_r2;
@@ -339,14 +337,14 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   wire [2:0]   _GEN_25 = {1'h0, {1'h0, _GEN_7[98]} + {1'h0, _GEN_7[99]}};
   wire [1:0]   _GEN_26 = {1'h0, _GEN_7[121]} + {1'h0, _GEN_7[123]};
   wire [1:0]   _GEN_27 = {1'h0, _GEN_7[125]};
-  wire         _GEN_28 = ~_GEN_5 | second_0751_r1;
-  wire         _GEN_29 = _GEN_28 ? unreadable_0745_r1 : batch_dout[512];
+  wire         _GEN_28 = ~_GEN_5 | second_0694_r1;
+  wire         _GEN_29 = _GEN_28 ? unreadable_0688_r1 : batch_dout[512];
   wire [31:0]  _GEN_30 =
-    xor_r1s1 ? bad_sroa_0_0748_r1 : bad_sroa_0_0748_r1 + {31'h0, ~_GEN_20};
+    xor_r1s1 ? bad_sroa_0_0691_r1 : bad_sroa_0_0691_r1 + {31'h0, ~_GEN_20};
   wire [31:0]  _GEN_31 =
     xor_r1s1
-      ? touched_sroa_0_0749_r1
-      : touched_sroa_0_0749_r1 + {31'h0, cmp_i_i_r1s1 & _GEN_20};
+      ? touched_sroa_0_0692_r1
+      : touched_sroa_0_0692_r1 + {31'h0, cmp_i_i_r1s1 & _GEN_20};
   wire         _GEN_32 = _GEN_4 | _GEN_2;
   wire         _GEN_33 = _GEN_18 & _GEN_19;
   always_ff @(posedge clk) begin
@@ -625,28 +623,24 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
           + add_r1s1__17[0] + add_r1s1__18[0] + add_r1s1__19[0] + add_r1s1__20[0]
           + add_r1s1__21[0]);
     if (_GEN_2)
-      order_sroa_9549_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
+      order_sroa_9506_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
     if (_GEN_1)
-      order_sroa_9549_0_r1s2 <= order_sroa_9549_0_r1s1;
+      order_sroa_9506_0_r1s2 <= order_sroa_9506_0_r1s1;
     if (_GEN_2)
       order_sroa_13_0_r1s1 <= ~_GEN_5 ? {3'h0, _GEN_8} : _GEN_7[143:128];
     if (_GEN_1)
       order_sroa_13_0_r1s2 <= order_sroa_13_0_r1s1;
     if (_GEN_2)
-      order_sroa_17551_0_r1s1 <=
+      order_sroa_17508_0_r1s1 <=
         ~_GEN_5
           ? 32'h0
           : (|(_GEN_7[63:48])) ? {15'h0, ~_GEN_19, {16{_GEN_19}}} : _GEN_7[63:32];
     if (_GEN_1)
-      order_sroa_17551_0_r1s2 <= order_sroa_17551_0_r1s1;
+      order_sroa_17508_0_r1s2 <= order_sroa_17508_0_r1s1;
     if (_GEN_2)
-      order_sroa_23552_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
+      order_sroa_23509_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
     if (_GEN_1)
-      order_sroa_23552_0_r1s2 <= order_sroa_23552_0_r1s1;
-    if (_GEN_2)
-      order_sroa_26_0_r1s1 <= ~_GEN_5 ? 32'h0 : _GEN_7[191:160];
-    if (_GEN_1)
-      order_sroa_26_0_r1s2 <= order_sroa_26_0_r1s1;
+      order_sroa_23509_0_r1s2 <= order_sroa_23509_0_r1s1;
     if (_GEN_2)
       hold_unreadable_1 <= {7'h0, _GEN_29};
     if (_GEN_1)
@@ -656,22 +650,22 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
     if (_GEN_1)
       hold_touched_sroa_0_1 <= _GEN_31;
     if (_GEN_32) begin
-      second_0751_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0751_r1);
-      left_sroa_0_0750_r1 <=
+      second_0694_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0694_r1);
+      left_sroa_0_0693_r1 <=
         _GEN_4
           ? commands_arg
-          : ~_GEN_5 ? left_sroa_0_0750_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0750_r1 - 32'h1;
+          : ~_GEN_5 ? left_sroa_0_0693_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0693_r1 - 32'h1;
     end
     if (_GEN_4 | _GEN_1) begin
-      touched_sroa_0_0749_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
-      bad_sroa_0_0748_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
+      touched_sroa_0_0692_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
+      bad_sroa_0_0691_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
     end
     if (_GEN_32) begin
-      wipes_sroa_0_0747_r1 <=
-        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0747_r1;
-      beat_sroa_0_0746_r1 <=
-        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0746_r1 : batch_dout[511:0];
-      unreadable_0745_r1 <= ~_GEN_4 & _GEN_29;
+      wipes_sroa_0_0690_r1 <=
+        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0690_r1;
+      beat_sroa_0_0689_r1 <=
+        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0689_r1 : batch_dout[511:0];
+      unreadable_0688_r1 <= ~_GEN_4 & _GEN_29;
     end
     if (_GEN) begin
       unreadable_0_lcssa_r2 <= _GEN_11 & hold_unreadable_1[0];
@@ -685,17 +679,15 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   assign orders_din =
     _GEN_0
       ? {9'h0,
-         order_sroa_26_0_r1s2,
-         order_sroa_23552_0_r1s2[63:10],
-         order_sroa_17551_0_r1s2[31:22] | order_sroa_23552_0_r1s2[9:0],
-         select_r1s2 | order_sroa_17551_0_r1s2[21:17],
-         order_sroa_17551_0_r1s2[16:0],
+         order_sroa_23509_0_r1s2[63:10],
+         order_sroa_17508_0_r1s2[31:22] | order_sroa_23509_0_r1s2[9:0],
+         select_r1s2 | order_sroa_17508_0_r1s2[21:17],
+         order_sroa_17508_0_r1s2[16:0],
          order_sroa_13_0_r1s2,
-         order_sroa_9549_0_r1s2,
+         order_sroa_9506_0_r1s2,
          xor_r1s2 ? field_r1s2 : {v32_r1s2, or_i_6_r1s2},
          select_r1s2__1}
-      : {unreadable_0_lcssa_r2,
-         218'h2000000000000000000000000000000000000000000000000000000};
+      : {unreadable_0_lcssa_r2, 186'h20000000000000000000000000000000000000000000000};
   assign orders_waits = (valid1_2 | valid2_0) & ~orders_full_n;
   assign touches_write = _GEN_12;
   assign touches_din = touched_sroa_0_0_lcssa_r2;
@@ -707,55 +699,53 @@ endmodule
 module kv_prefetch_merge_touches_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [218:0] orders_dout,
+  input  [186:0] orders_dout,
   input          orders_empty_n,
                  merged_full_n,
                  ap_start,
   output         orders_read,
                  orders_waits,
                  merged_write,
-  output [218:0] merged_din,
+  output [186:0] merged_din,
   output         merged_waits,
                  ap_done
 );
 
-  reg  [3:0]   held_sroa_0_0748_r1;
-  reg  [7:0]   held_sroa_8_0749_r1;
-  reg  [63:0]  held_sroa_13476_0750_r1;
-  reg  [15:0]  held_sroa_18_0751_r1;
-  reg  [17:0]  held_sroa_23481_0752_r1;
-  reg  [4:0]   held_sroa_28_0753_r1;
-  reg  [63:0]  held_sroa_32485_0754_r1;
-  reg  [31:0]  held_sroa_36_0755_r1;
-  reg          held_sroa_40_0756_r1;
-  reg  [4:0]   held_sroa_44_0757_r1;
-  reg          held_sroa_48_0758_r1;
-  reg          held_sroa_57_0759_r1;
+  reg  [3:0]   held_sroa_0_0704_r1;
+  reg  [7:0]   held_sroa_8_0705_r1;
+  reg  [63:0]  held_sroa_13452_0706_r1;
+  reg  [15:0]  held_sroa_18_0707_r1;
+  reg  [17:0]  held_sroa_23457_0708_r1;
+  reg  [4:0]   held_sroa_28_0709_r1;
+  reg  [63:0]  held_sroa_32461_0710_r1;
+  reg          held_sroa_36_0711_r1;
+  reg  [4:0]   held_sroa_40_0712_r1;
+  reg          held_sroa_44_0713_r1;
+  reg          held_sroa_53_0714_r1;
   reg          active2;
   reg          valid2_0;
   reg          valid1_0;
   reg          active0;
   reg          valid0_0;
   wire         _GEN = active0 & ~valid0_0;
-  wire         _GEN_0 = held_sroa_13476_0750_r1 == orders_dout[75:12];
+  wire         _GEN_0 = held_sroa_13452_0706_r1 == orders_dout[75:12];
   wire         _GEN_1 =
-    _GEN_0 & held_sroa_18_0751_r1 == orders_dout[91:76] & held_sroa_0_0748_r1 == 4'h1
+    _GEN_0 & held_sroa_18_0707_r1 == orders_dout[91:76] & held_sroa_0_0704_r1 == 4'h1
     & orders_dout[3:0] == 4'h1;
   wire         _GEN_2 = valid1_0 & ~(~orders_empty_n | ~merged_full_n);
   reg          active1;
-  reg  [7:0]   hold_storedv_i320;
-  reg  [255:0] hold_shr_i324733;
-  reg  [255:0] hold_shr_i329734;
-  reg  [255:0] hold_shr_i339735;
-  reg  [31:0]  hold_next_sroa_14725_0;
-  reg  [7:0]   hold_storedv_i352;
-  reg  [255:0] hold_shr_i334738;
-  reg  [255:0] hold_shr_i362739;
-  reg          hold_cmp_i389;
-  reg  [4:0]   hold_or_i431_4;
-  reg  [7:0]   hold_storedv_i434;
-  reg  [218:0] hold_loadedv_i317;
-  wire [7:0]   _GEN_3 = hold_storedv_i352 | hold_next_sroa_14725_0[24:17];
+  reg  [7:0]   hold_storedv_i301;
+  reg  [191:0] hold_shr_i305690;
+  reg  [191:0] hold_shr_i310691;
+  reg  [191:0] hold_shr_i320692;
+  reg  [31:0]  hold_next_sroa_14682_0;
+  reg  [7:0]   hold_storedv_i333;
+  reg  [191:0] hold_shr_i315695;
+  reg          hold_cmp_i365;
+  reg  [4:0]   hold_or_i407_4;
+  reg  [7:0]   hold_storedv_i410;
+  reg  [186:0] hold_loadedv_i298;
+  wire [7:0]   _GEN_3 = hold_storedv_i333 | hold_next_sroa_14682_0[24:17];
   wire         _GEN_4 = valid2_0 & merged_full_n;
   wire         _GEN_5 = active2 & ~valid2_0;
   wire         _GEN_6 = active1 & ~valid1_0;
@@ -771,55 +761,53 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
     else begin
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN;
-      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[217]);
+      valid1_0 <= _GEN | valid1_0 & ~(_GEN_2 & orders_dout[185]);
       active1 <= _GEN | active1 & ~_GEN_6;
       valid2_0 <= _GEN_6 | valid2_0 & ~_GEN_4;
       active2 <= _GEN_6 | active2 & ~_GEN_5;
     end
   end // always_ff @(posedge)
-  reg  [4:0]   known_sroa_0_0747_r1;
-  reg  [39:0]  rows_sroa_0_0_off0746_r1;
+  reg  [4:0]   known_sroa_0_0703_r1;
+  reg  [39:0]  rows_sroa_0_0_off0702_r1;
   wire [17:0]  _GEN_7 = {1'h0, orders_dout[108:92]};
-  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23481_0752_r1;
+  wire [17:0]  _GEN_8 = _GEN_7 + held_sroa_23457_0708_r1;
   wire [17:0]  _GEN_9 = ~_GEN_1 ? _GEN_7 : _GEN_8 < 18'hFFFF ? _GEN_8 : 18'hFFFF;
-  wire         _GEN_10 = held_sroa_8_0749_r1 == orders_dout[11:4];
+  wire         _GEN_10 = held_sroa_8_0705_r1 == orders_dout[11:4];
   wire [4:0]   _GEN_11 =
-    {rows_sroa_0_0_off0746_r1[31:24] == orders_dout[11:4] & known_sroa_0_0747_r1[4],
-     rows_sroa_0_0_off0746_r1[23:16] == orders_dout[11:4] & known_sroa_0_0747_r1[3],
-     rows_sroa_0_0_off0746_r1[15:8] == orders_dout[11:4] & known_sroa_0_0747_r1[2],
-     rows_sroa_0_0_off0746_r1[7:0] == orders_dout[11:4] & known_sroa_0_0747_r1[1],
+    {rows_sroa_0_0_off0702_r1[31:24] == orders_dout[11:4] & known_sroa_0_0703_r1[4],
+     rows_sroa_0_0_off0702_r1[23:16] == orders_dout[11:4] & known_sroa_0_0703_r1[3],
+     rows_sroa_0_0_off0702_r1[15:8] == orders_dout[11:4] & known_sroa_0_0703_r1[2],
+     rows_sroa_0_0_off0702_r1[7:0] == orders_dout[11:4] & known_sroa_0_0703_r1[1],
      _GEN_10};
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
-      hold_storedv_i320 <= {4'h0, orders_dout[3:0]};
-      hold_shr_i324733 <= {41'h0, orders_dout[218:4]};
-      hold_shr_i329734 <= {49'h0, orders_dout[218:12]};
-      hold_shr_i339735 <= {113'h0, orders_dout[218:76]};
-      hold_next_sroa_14725_0 <= {14'h0, _GEN_9};
-      hold_storedv_i352 <= {3'h0, orders_dout[113:109]};
-      hold_shr_i334738 <= {151'h0, orders_dout[218:114]};
-      hold_shr_i362739 <= {215'h0, orders_dout[218:178]};
-      hold_cmp_i389 <= _GEN_0;
-      hold_or_i431_4 <= _GEN_11;
-      hold_storedv_i434 <= {7'h0, _GEN_10};
-      hold_loadedv_i317 <= orders_dout;
+      hold_storedv_i301 <= {4'h0, orders_dout[3:0]};
+      hold_shr_i305690 <= {9'h0, orders_dout[186:4]};
+      hold_shr_i310691 <= {17'h0, orders_dout[186:12]};
+      hold_shr_i320692 <= {81'h0, orders_dout[186:76]};
+      hold_next_sroa_14682_0 <= {14'h0, _GEN_9};
+      hold_storedv_i333 <= {3'h0, orders_dout[113:109]};
+      hold_shr_i315695 <= {119'h0, orders_dout[186:114]};
+      hold_cmp_i365 <= _GEN_0;
+      hold_or_i407_4 <= _GEN_11;
+      hold_storedv_i410 <= {7'h0, _GEN_10};
+      hold_loadedv_i298 <= orders_dout;
     end
     if (_GEN | _GEN_2) begin
-      held_sroa_57_0759_r1 <= ~_GEN & orders_dout[218];
-      held_sroa_48_0758_r1 <= ~_GEN & _GEN_10;
-      held_sroa_44_0757_r1 <= _GEN ? 5'h0 : _GEN_11;
-      held_sroa_40_0756_r1 <= ~_GEN & _GEN_0;
-      held_sroa_36_0755_r1 <= _GEN ? 32'h0 : orders_dout[209:178];
-      held_sroa_32485_0754_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
-      held_sroa_28_0753_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
-      held_sroa_23481_0752_r1 <= _GEN ? 18'h0 : _GEN_9;
-      held_sroa_18_0751_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
-      held_sroa_13476_0750_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
-      held_sroa_8_0749_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
-      held_sroa_0_0748_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
-      known_sroa_0_0747_r1 <= _GEN ? 5'h1 : {known_sroa_0_0747_r1[3:0], 1'h1};
-      rows_sroa_0_0_off0746_r1 <=
-        _GEN ? 40'h0 : {rows_sroa_0_0_off0746_r1[31:0], held_sroa_8_0749_r1};
+      held_sroa_53_0714_r1 <= ~_GEN & orders_dout[186];
+      held_sroa_44_0713_r1 <= ~_GEN & _GEN_10;
+      held_sroa_40_0712_r1 <= _GEN ? 5'h0 : _GEN_11;
+      held_sroa_36_0711_r1 <= ~_GEN & _GEN_0;
+      held_sroa_32461_0710_r1 <= _GEN ? 64'h0 : orders_dout[177:114];
+      held_sroa_28_0709_r1 <= _GEN ? 5'h0 : orders_dout[113:109];
+      held_sroa_23457_0708_r1 <= _GEN ? 18'h0 : _GEN_9;
+      held_sroa_18_0707_r1 <= _GEN ? 16'h0 : orders_dout[91:76];
+      held_sroa_13452_0706_r1 <= _GEN ? 64'h0 : orders_dout[75:12];
+      held_sroa_8_0705_r1 <= _GEN ? 8'h0 : orders_dout[11:4];
+      held_sroa_0_0704_r1 <= _GEN ? 4'h0 : orders_dout[3:0];
+      known_sroa_0_0703_r1 <= _GEN ? 5'h1 : {known_sroa_0_0703_r1[3:0], 1'h1};
+      rows_sroa_0_0_off0702_r1 <=
+        _GEN ? 40'h0 : {rows_sroa_0_0_off0702_r1[31:0], held_sroa_8_0705_r1};
     end
   end // always_ff @(posedge)
   assign orders_read = _GEN_2;
@@ -827,36 +815,34 @@ module kv_prefetch_merge_touches_speckv_Prefetch(
   assign merged_write = _GEN_2 | _GEN_4;
   assign merged_din =
     _GEN_2
-      ? {held_sroa_57_0759_r1,
+      ? {held_sroa_53_0714_r1,
          1'h0,
-         held_sroa_48_0758_r1,
-         held_sroa_44_0757_r1,
-         held_sroa_40_0756_r1,
-         held_sroa_36_0755_r1,
-         held_sroa_32485_0754_r1,
-         held_sroa_28_0753_r1[4:1],
-         held_sroa_28_0753_r1[0] | held_sroa_23481_0752_r1[17],
-         held_sroa_23481_0752_r1[16:0],
-         held_sroa_18_0751_r1,
-         held_sroa_13476_0750_r1,
-         held_sroa_8_0749_r1,
-         ~_GEN_1 ? held_sroa_0_0748_r1 : 4'h0}
-      : {hold_storedv_i434[2] | hold_loadedv_i317[218],
+         held_sroa_44_0713_r1,
+         held_sroa_40_0712_r1,
+         held_sroa_36_0711_r1,
+         held_sroa_32461_0710_r1,
+         held_sroa_28_0709_r1[4:1],
+         held_sroa_28_0709_r1[0] | held_sroa_23457_0708_r1[17],
+         held_sroa_23457_0708_r1[16:0],
+         held_sroa_18_0707_r1,
+         held_sroa_13452_0706_r1,
+         held_sroa_8_0705_r1,
+         ~_GEN_1 ? held_sroa_0_0704_r1 : 4'h0}
+      : {hold_storedv_i410[2] | hold_loadedv_i298[186],
          1'h1,
-         hold_storedv_i434[0],
-         hold_or_i431_4,
-         hold_cmp_i389,
-         hold_shr_i362739[31:0],
-         hold_shr_i334738[63:10],
-         hold_next_sroa_14725_0[31:25] | hold_shr_i334738[9:3],
-         _GEN_3[7:5] | hold_shr_i334738[2:0],
+         hold_storedv_i410[0],
+         hold_or_i407_4,
+         hold_cmp_i365,
+         hold_shr_i315695[63:10],
+         hold_next_sroa_14682_0[31:25] | hold_shr_i315695[9:3],
+         _GEN_3[7:5] | hold_shr_i315695[2:0],
          _GEN_3[4:0],
-         hold_next_sroa_14725_0[16:0],
-         hold_shr_i339735[15:0],
-         hold_shr_i329734[63:0],
-         hold_shr_i324733[7:4],
-         hold_shr_i324733[3:0] | hold_storedv_i320[7:4],
-         hold_storedv_i320[3:0]};
+         hold_next_sroa_14682_0[16:0],
+         hold_shr_i320692[15:0],
+         hold_shr_i310691[63:0],
+         hold_shr_i305690[7:4],
+         hold_shr_i305690[3:0] | hold_storedv_i301[7:4],
+         hold_storedv_i301[3:0]};
   assign merged_waits = (valid1_0 | valid2_0) & ~merged_full_n;
   assign ap_done = _GEN_5;
 endmodule
@@ -864,14 +850,14 @@ endmodule
 module kv_prefetch_rank_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [218:0] orders_dout,
+  input  [186:0] orders_dout,
   input          orders_empty_n,
                  ranked_full_n,
                  ap_start,
   output         orders_read,
                  orders_waits,
                  ranked_write,
-  output [652:0] ranked_din,
+  output [620:0] ranked_din,
   output         ranked_waits,
                  displaced_write,
   output [31:0]  displaced_din,
@@ -882,7 +868,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   output         ap_done
 );
 
-  reg          next_sroa_48_03492_r1;
+  reg          next_sroa_45_03433_r1;
   reg          active2;
   reg          valid2_0;
   reg          valid1_0;
@@ -902,16 +888,16 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg          valid0_0;
   wire         _GEN_5 = active0 & ~valid0_0;
   assign _GEN_4 =
-    valid1_0 & ~(~next_sroa_48_03492_r1 & ~orders_empty_n) & (~valid1_1 | _GEN_3);
+    valid1_0 & ~(~next_sroa_45_03433_r1 & ~orders_empty_n) & (~valid1_1 | _GEN_3);
   assign _GEN_3 = valid1_1 & (~valid1_2 | _GEN_2);
   assign _GEN_2 = valid1_2 & (~valid1_3 | _GEN_1);
-  reg          cmp_i24_not_r1s1;
-  reg          cmp_i24_not_r1s2;
-  reg          cmp_i24_not_r1s3;
-  wire         _GEN_6 = _GEN_1 & cmp_i24_not_r1s3;
-  reg  [7:0]   order_sroa_20_03515_r1s1;
-  reg  [7:0]   order_sroa_20_03515_r1s2;
-  reg  [7:0]   order_sroa_20_03515_r1s3;
+  reg          cmp_i23_not_r1s1;
+  reg          cmp_i23_not_r1s2;
+  reg          cmp_i23_not_r1s3;
+  wire         _GEN_6 = _GEN_1 & cmp_i23_not_r1s3;
+  reg  [7:0]   order_sroa_20_03456_r1s1;
+  reg  [7:0]   order_sroa_20_03456_r1s2;
+  reg  [7:0]   order_sroa_20_03456_r1s3;
   reg  [15:0]  order_sroa_27_0_r1s1;
   reg  [15:0]  order_sroa_27_0_r1s2;
   reg  [15:0]  v220_r1s3;
@@ -930,74 +916,69 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [15:0]  v346_r1s3;
   reg  [15:0]  v355_r1s3;
   reg  [15:0]  v363_r1s3;
-  reg  [15:0]  order_sroa_342934_03516_r1s1;
-  reg  [15:0]  order_sroa_342934_03516_r1s2;
-  reg          or_i2402_r1s1;
-  reg          or_i2402_r1s2;
+  reg  [15:0]  order_sroa_342895_03457_r1s1;
+  reg  [15:0]  order_sroa_342895_03457_r1s2;
+  reg          or_i2363_r1s1;
+  reg          or_i2363_r1s2;
   reg          cmp_i24_i_r1s1;
   reg          cmp_i24_i_r1s2;
   reg          cmp_i28_i_r1s1;
   reg          cmp_i28_i_r1s2;
-  reg          cmp_i_i815_r1s1;
-  reg          cmp_i_i815_r1s2;
+  reg          cmp_i_i792_r1s1;
+  reg          cmp_i_i792_r1s2;
   reg          cmp_i20_i_r1s1;
   reg          cmp_i20_i_r1s2;
   reg  [15:0]  v221_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_1_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_2_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_3_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_4_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_5_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_6_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_7_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_8_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_9_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_10_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_11_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_12_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_13_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_14_r1s3;
-  reg  [15:0]  weight_i839_sroa_0_mux_val_15_r1s3;
-  reg  [63:0]  order_sroa_232931_03520_r1s1;
-  reg  [63:0]  sroa_speculated2939_r1s2;
-  reg  [63:0]  sroa_speculated2939_r1s3;
-  reg          or_i2394_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_1_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_2_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_3_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_4_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_5_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_6_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_7_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_8_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_9_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_10_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_11_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_12_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_13_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_14_r1s3;
+  reg  [15:0]  weight_i816_sroa_0_mux_val_15_r1s3;
+  reg  [63:0]  order_sroa_232892_03460_r1s1;
+  reg  [63:0]  sroa_speculated2900_r1s2;
+  reg  [63:0]  sroa_speculated2900_r1s3;
+  reg          or_i2355_r1s3;
   reg          cmp_i398_i_r1s1;
   reg          cmp_i398_i_r1s2;
-  reg          or_i2390_r1s3;
+  reg          or_i2351_r1s3;
   assign _GEN_1 = valid1_3 & (~valid1_4 | _GEN_0);
   assign _GEN_0 = valid1_4 & (~valid1_5 | _GEN);
-  reg          cmp_i24_not_r1s4;
-  reg          cmp_i24_not_r1s5;
-  wire         _GEN_7 = _GEN & cmp_i24_not_r1s5;
-  reg  [4:0]   order_sroa_39_03517_r1s1;
-  reg  [4:0]   order_sroa_39_03517_r1s2;
-  reg  [4:0]   order_sroa_39_03517_r1s3;
-  reg  [4:0]   order_sroa_39_03517_r1s4;
-  reg  [4:0]   order_sroa_39_03517_r1s5;
-  reg  [63:0]  order_sroa_422937_03518_r1s1;
-  reg  [63:0]  order_sroa_422937_03518_r1s2;
-  reg  [63:0]  order_sroa_422937_03518_r1s3;
-  reg  [63:0]  order_sroa_422937_03518_r1s4;
-  reg  [63:0]  order_sroa_422937_03518_r1s5;
-  reg  [31:0]  order_sroa_45_03519_r1s1;
-  reg  [31:0]  order_sroa_45_03519_r1s2;
-  reg  [31:0]  order_sroa_45_03519_r1s3;
-  reg  [31:0]  order_sroa_45_03519_r1s4;
-  reg  [31:0]  order_sroa_45_03519_r1s5;
+  reg          cmp_i23_not_r1s4;
+  reg          cmp_i23_not_r1s5;
+  wire         _GEN_7 = _GEN & cmp_i23_not_r1s5;
+  reg  [4:0]   order_sroa_39_03458_r1s1;
+  reg  [4:0]   order_sroa_39_03458_r1s2;
+  reg  [4:0]   order_sroa_39_03458_r1s3;
+  reg  [4:0]   order_sroa_39_03458_r1s4;
+  reg  [4:0]   order_sroa_39_03458_r1s5;
+  reg  [63:0]  order_sroa_422898_03459_r1s1;
+  reg  [63:0]  order_sroa_422898_03459_r1s2;
+  reg  [63:0]  order_sroa_422898_03459_r1s3;
+  reg  [63:0]  order_sroa_422898_03459_r1s4;
+  reg  [63:0]  order_sroa_422898_03459_r1s5;
   reg  [533:0] add_r1s3;
-  reg  [3:0]   order_sroa_0_03514_r1s1;
-  reg  [3:0]   order_sroa_0_03514_r1s2;
+  reg  [3:0]   order_sroa_0_03455_r1s1;
+  reg  [3:0]   order_sroa_0_03455_r1s2;
   reg  [5:0]   add_r1s3__1;
   reg  [534:0] add_r1s4;
-  reg          order_sroa_342934_03516_r1s1__1;
-  reg          order_sroa_342934_03516_r1s2__1;
+  reg          order_sroa_342895_03457_r1s1__1;
+  reg          order_sroa_342895_03457_r1s2__1;
   reg  [550:0] add_r1s3__2;
   reg  [550:0] add_r1s4__1;
   reg  [550:0] add_r1s5;
-  assign _GEN = valid1_5 & ~(cmp_i24_not_r1s5 & ~ranked_full_n);
+  assign _GEN = valid1_5 & ~(cmp_i23_not_r1s5 & ~ranked_full_n);
   reg          active1;
-  reg  [7:0]   hold_next_sroa_53_03493;
+  reg  [7:0]   hold_next_sroa_50_03434;
   reg  [31:0]  hold_spec_select;
   reg  [31:0]  hold_lost_pages_sroa_0_1;
   reg  [31:0]  hold_corrupted_rows_sroa_0_1;
@@ -1027,360 +1008,358 @@ module kv_prefetch_rank_speckv_Prefetch(
       valid1_3 <= _GEN_2 | valid1_3 & ~_GEN_1;
       valid1_4 <= _GEN_1 | valid1_4 & ~_GEN_0;
       valid1_5 <= _GEN_0 | valid1_5 & ~_GEN;
-      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_4 & next_sroa_48_03492_r1);
+      valid1_0 <= _GEN_5 | valid1_0 & ~(_GEN_4 & next_sroa_45_03433_r1);
       active1 <= _GEN_5 | active1 & ~_GEN_10;
       valid2_0 <= _GEN_10 | valid2_0 & ~_GEN_8;
       active2 <= _GEN_10 | active2 & ~_GEN_9;
     end
   end // always_ff @(posedge)
   reg  [15:0]  order_sroa_27_0_r1;
-  reg  [31:0]  other_keys_sroa_0_03523_r1;
-  reg  [31:0]  lost_pages_sroa_0_03522_r1;
-  reg  [31:0]  corrupted_rows_sroa_0_03521_r1;
-  reg  [63:0]  order_sroa_232931_03520_r1;
-  reg  [31:0]  order_sroa_45_03519_r1;
-  reg  [63:0]  order_sroa_422937_03518_r1;
-  reg  [4:0]   order_sroa_39_03517_r1;
-  reg  [16:0]  order_sroa_342934_03516_r1;
-  reg  [7:0]   order_sroa_20_03515_r1;
-  reg  [3:0]   order_sroa_0_03514_r1;
-  reg          cmp_i2155_r1s1;
-  reg          cmp_i2155_r1s2;
-  reg          tobool_not_i695_r1s1;
-  reg          tobool_not_i695_r1s2;
+  reg  [31:0]  other_keys_sroa_0_03463_r1;
+  reg  [31:0]  lost_pages_sroa_0_03462_r1;
+  reg  [31:0]  corrupted_rows_sroa_0_03461_r1;
+  reg  [63:0]  order_sroa_232892_03460_r1;
+  reg  [63:0]  order_sroa_422898_03459_r1;
+  reg  [4:0]   order_sroa_39_03458_r1;
+  reg  [16:0]  order_sroa_342895_03457_r1;
+  reg  [7:0]   order_sroa_20_03456_r1;
+  reg  [3:0]   order_sroa_0_03455_r1;
+  reg          cmp_i2132_r1s1;
+  reg          cmp_i2132_r1s2;
+  reg          tobool_not_i672_r1s1;
+  reg          tobool_not_i672_r1s2;
   reg  [577:0] table_r1s2;
-  reg          tobool_not_i690_r1s1;
-  reg          tobool_not_i690_r1s2;
-  reg  [255:0] waiting_sroa_0_03513_r1;
-  reg  [255:0] waiting_sroa_5_03512_r1;
-  reg  [63:0]  waiting_sroa_8_03511_r1;
-  reg  [1:0]   waiting_sroa_11_03510_r1;
+  reg          tobool_not_i667_r1s1;
+  reg          tobool_not_i667_r1s2;
+  reg  [255:0] waiting_sroa_0_03454_r1;
+  reg  [255:0] waiting_sroa_5_03453_r1;
+  reg  [63:0]  waiting_sroa_8_03452_r1;
+  reg  [1:0]   waiting_sroa_11_03451_r1;
   reg          parity_r1s2;
-  reg          waiting_sroa_14_03509_r1;
+  reg          waiting_sroa_14_03450_r1;
   reg  [15:0]  far_sroa_14_0_r1s1;
   reg  [15:0]  far_sroa_14_0_r1s2;
-  reg          cmp_i49_i525_r1s1;
-  reg          cmp_i49_i525_r1s2;
-  reg  [63:0]  far_sroa_103386_0_r1s1;
-  reg          cmp_i31_i541_r1s2;
-  reg  [15:0]  waiting_sroa_172887_03508_r1;
+  reg          cmp_i49_i504_r1s1;
+  reg          cmp_i49_i504_r1s2;
+  reg  [63:0]  far_sroa_103329_0_r1s1;
+  reg          cmp_i31_i520_r1s2;
+  reg  [15:0]  waiting_sroa_172848_03449_r1;
   reg  [16:0]  v375_r1s1;
   reg  [16:0]  v375_r1s2;
-  reg  [255:0] waiting_sroa_212888_03507_r1;
-  reg          waiting_sroa_24_03506_r1;
-  reg  [255:0] written1_sroa_0_03505_r1;
-  reg  [255:0] written1_sroa_6_03504_r1;
-  reg  [63:0]  written1_sroa_10_03503_r1;
-  reg          written1_sroa_14_03502_r1;
-  reg          written1_sroa_18_03501_r1;
-  reg          written2_sroa_14_03500_r1;
-  reg          written2_sroa_11_03499_r1;
-  reg  [63:0]  written2_sroa_8_03498_r1;
-  reg  [255:0] written2_sroa_5_03497_r1;
-  reg  [255:0] written2_sroa_0_03496_r1;
-  reg  [1:0]   made_up_sroa_0_03495_r1;
+  reg  [255:0] waiting_sroa_212849_03448_r1;
+  reg          waiting_sroa_24_03447_r1;
+  reg  [255:0] written1_sroa_0_03446_r1;
+  reg  [255:0] written1_sroa_6_03445_r1;
+  reg  [63:0]  written1_sroa_10_03444_r1;
+  reg          written1_sroa_14_03443_r1;
+  reg          written1_sroa_18_03442_r1;
+  reg          written2_sroa_14_03441_r1;
+  reg          written2_sroa_11_03440_r1;
+  reg  [63:0]  written2_sroa_8_03439_r1;
+  reg  [255:0] written2_sroa_5_03438_r1;
+  reg  [255:0] written2_sroa_0_03437_r1;
+  reg  [1:0]   made_up_sroa_0_03436_r1;
   reg          and_i254_i_r1s1;
   reg          and_i254_i_r1s2;
-  reg          holds_next_sroa_0_03494_r1;
-  reg          next_sroa_53_03493_r1;
-  reg          next_sroa_44_03491_r1;
-  reg  [7:0]   next_sroa_39_03490_r1;
-  reg          next_sroa_35_03489_r1;
-  reg  [31:0]  next_sroa_32_03488_r1;
-  reg  [63:0]  next_sroa_293408_03487_r1;
-  reg  [4:0]   next_sroa_26_03486_r1;
-  reg  [16:0]  next_sroa_213405_03485_r1;
-  reg  [15:0]  next_sroa_16_03484_r1;
-  reg  [63:0]  next_sroa_113400_03483_r1;
-  reg  [7:0]   next_sroa_8_03482_r1;
-  reg  [3:0]   next_sroa_0_03481_r1;
-  reg  [255:0] written0_sroa_0_03480_r1;
-  reg  [255:0] written0_sroa_8_03479_r1;
-  reg  [63:0]  written0_sroa_14_03478_r1;
-  reg          written0_sroa_20_03477_r1;
-  reg          written0_sroa_26_03476_r1;
+  reg          holds_next_sroa_0_03435_r1;
+  reg          next_sroa_50_03434_r1;
+  reg          next_sroa_41_03432_r1;
+  reg  [7:0]   next_sroa_36_03431_r1;
+  reg          next_sroa_32_03430_r1;
+  reg  [63:0]  next_sroa_293351_03429_r1;
+  reg  [4:0]   next_sroa_26_03428_r1;
+  reg  [16:0]  next_sroa_213348_03427_r1;
+  reg  [15:0]  next_sroa_16_03426_r1;
+  reg  [63:0]  next_sroa_113343_03425_r1;
+  reg  [7:0]   next_sroa_8_03424_r1;
+  reg  [3:0]   next_sroa_0_03423_r1;
+  reg  [255:0] written0_sroa_0_03422_r1;
+  reg  [255:0] written0_sroa_8_03421_r1;
+  reg  [63:0]  written0_sroa_14_03420_r1;
+  reg          written0_sroa_20_03419_r1;
+  reg          written0_sroa_26_03418_r1;
   reg          and_r1s1;
   reg          and_r1s2;
   reg          tobool_not_i_i_r1s1;
   reg          tobool_not_i_i_r1s2;
-  reg  [63:0]  next_sroa_113400_03483_r1s1;
-  reg          cmp_i31_i443_r1s2;
+  reg  [63:0]  next_sroa_113343_03425_r1s1;
+  reg          cmp_i31_i422_r1s2;
   reg          and_i248_i_r1s1;
   reg          and_i248_i_r1s2;
-  reg  [15:0]  next_sroa_16_03484_r1s1;
-  reg  [15:0]  next_sroa_16_03484_r1s2;
-  reg          next_sroa_35_03489_r1s1;
-  reg          or_i2386_r1s2;
-  reg          row_sroa_76_03475_r1;
+  reg  [15:0]  next_sroa_16_03426_r1s1;
+  reg  [15:0]  next_sroa_16_03426_r1s2;
+  reg          next_sroa_32_03430_r1s1;
+  reg          or_i2347_r1s2;
+  reg          row_sroa_76_03417_r1;
   reg          tobool145_not_i_r1s1;
   reg          tobool145_not_i_r1s2;
-  reg          row_sroa_65_03474_r1;
-  reg          next_sroa_44_03491_r1s1;
-  reg          next_sroa_44_03491_r1s2;
-  reg  [16:0]  next_sroa_213405_03485_r1s1;
-  reg  [16:0]  next_sroa_213405_03485_r1s2;
-  reg  [255:0] row_sroa_583330_03473_r1;
-  reg          cmp_i382_r1s1;
-  reg          cmp_i382_r1s2;
-  reg  [15:0]  row_sroa_513326_03472_r1;
-  reg          row_sroa_41_03471_r1;
-  reg  [1:0]   row_sroa_33_03470_r1;
-  reg  [63:0]  row_sroa_25_03469_r1;
-  reg          next_sroa_39_03490_r1s1;
-  reg          next_sroa_39_03490_r1s2;
-  reg  [255:0] row_sroa_12_03468_r1;
-  reg  [255:0] row_sroa_0_03467_r1;
+  reg          row_sroa_65_03416_r1;
+  reg          next_sroa_41_03432_r1s1;
+  reg          next_sroa_41_03432_r1s2;
+  reg  [16:0]  next_sroa_213348_03427_r1s1;
+  reg  [16:0]  next_sroa_213348_03427_r1s2;
+  reg  [255:0] row_sroa_583276_03415_r1;
+  reg          cmp_i362_r1s1;
+  reg          cmp_i362_r1s2;
+  reg  [15:0]  row_sroa_513272_03414_r1;
+  reg          row_sroa_41_03413_r1;
+  reg  [1:0]   row_sroa_33_03412_r1;
+  reg  [63:0]  row_sroa_25_03411_r1;
+  reg          next_sroa_36_03431_r1s1;
+  reg          next_sroa_36_03431_r1s2;
+  reg  [255:0] row_sroa_12_03410_r1;
+  reg  [255:0] row_sroa_0_03409_r1;
   wire [16:0]  _GEN_11 = {1'h0, v375_r1s2[15:0]};
-  wire         _GEN_12 = _GEN_5 | next_sroa_48_03492_r1;
-  wire [16:0]  _GEN_13 = {1'h0, next_sroa_213405_03485_r1s2[15:0]};
+  wire         _GEN_12 = _GEN_5 | next_sroa_45_03433_r1;
+  wire [16:0]  _GEN_13 = {1'h0, next_sroa_213348_03427_r1s2[15:0]};
   wire [255:0] _GEN_14 =
-    tobool_not_i_i_r1s2 ? waiting_sroa_5_03512_r1 : written0_sroa_8_03479_r1;
+    tobool_not_i_i_r1s2 ? waiting_sroa_5_03453_r1 : written0_sroa_8_03421_r1;
   wire [255:0] _GEN_15 =
-    tobool_not_i_i_r1s2 ? waiting_sroa_0_03513_r1 : written0_sroa_0_03480_r1;
-  wire         _GEN_16 = made_up_sroa_0_03495_r1 == 2'h0;
-  wire         _GEN_17 = ~row_sroa_65_03474_r1 & row_sroa_76_03475_r1;
-  wire         _GEN_18 = row_sroa_513326_03472_r1[15] | row_sroa_76_03475_r1;
+    tobool_not_i_i_r1s2 ? waiting_sroa_0_03454_r1 : written0_sroa_0_03422_r1;
+  wire         _GEN_16 = made_up_sroa_0_03436_r1 == 2'h0;
+  wire         _GEN_17 = ~row_sroa_65_03416_r1 & row_sroa_76_03417_r1;
+  wire         _GEN_18 = row_sroa_513272_03414_r1[15] | row_sroa_76_03417_r1;
   wire [15:0]  _GEN_19 =
-    {row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[15:0] & _GEN_18,
-     row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[14],
-     row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[13],
-     row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[12],
-     row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[11],
-     row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[10],
-     row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[9],
-     row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[8],
-     row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[7],
-     row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[6],
-     row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[5],
-     row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[4],
-     row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[3],
-     row_sroa_583330_03473_r1[47:32] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[2],
-     row_sroa_583330_03473_r1[31:16] >= row_sroa_12_03468_r1[15:0]
-       & row_sroa_513326_03472_r1[1],
+    {row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[15:0] & _GEN_18,
+     row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[14],
+     row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[13],
+     row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[12],
+     row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[11],
+     row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[10],
+     row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[9],
+     row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[8],
+     row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[7],
+     row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[6],
+     row_sroa_583276_03415_r1[95:80] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[5],
+     row_sroa_583276_03415_r1[79:64] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[4],
+     row_sroa_583276_03415_r1[63:48] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[3],
+     row_sroa_583276_03415_r1[47:32] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[2],
+     row_sroa_583276_03415_r1[31:16] >= row_sroa_12_03410_r1[15:0]
+       & row_sroa_513272_03414_r1[1],
      _GEN_17};
   wire         _GEN_20 =
-    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[31:16] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[47:32] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[2]
-    | row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[3]
-    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[4]
-    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[5]
-    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[6]
-    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[31:16]
-    & row_sroa_513326_03472_r1[14];
+    row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[31:16] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[47:32] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[2]
+    | row_sroa_583276_03415_r1[63:48] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[3]
+    | row_sroa_583276_03415_r1[79:64] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[4]
+    | row_sroa_583276_03415_r1[95:80] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[5]
+    | row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[6]
+    | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[31:16]
+    & row_sroa_513272_03414_r1[14];
   wire         _GEN_21 =
-    row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[47:32] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[63:48] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[3]
-    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[4]
-    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[5]
-    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[6]
-    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[47:32]
-    & row_sroa_513326_03472_r1[13];
+    row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[47:32] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[63:48] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[3]
+    | row_sroa_583276_03415_r1[79:64] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[4]
+    | row_sroa_583276_03415_r1[95:80] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[5]
+    | row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[6]
+    | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[47:32]
+    & row_sroa_513272_03414_r1[13];
   wire         _GEN_22 =
-    row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[63:48] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[79:64] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[4]
-    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[5]
-    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[6]
-    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[63:48]
-    & row_sroa_513326_03472_r1[12];
+    row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[63:48] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[79:64] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[4]
+    | row_sroa_583276_03415_r1[95:80] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[5]
+    | row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[6]
+    | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[63:48]
+    & row_sroa_513272_03414_r1[12];
   wire         _GEN_23 =
-    row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[79:64] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[95:80] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[5]
-    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[6]
-    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[79:64]
-    & row_sroa_513326_03472_r1[11];
+    row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[79:64] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[95:80] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[5]
+    | row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[6]
+    | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[79:64]
+    & row_sroa_513272_03414_r1[11];
   wire         _GEN_24 =
-    row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[95:80] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[111:96] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[6]
-    | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[95:80]
-    & row_sroa_513326_03472_r1[10];
+    row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[95:80] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[111:96] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[6]
+    | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[95:80]
+    & row_sroa_513272_03414_r1[10];
   wire         _GEN_25 =
-    row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[111:96] & _GEN_18
-    | _GEN_17 | row_sroa_583330_03473_r1[127:112] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[7]
-    | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[8]
-    | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[111:96]
-    & row_sroa_513326_03472_r1[9];
+    row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[111:96] & _GEN_18
+    | _GEN_17 | row_sroa_583276_03415_r1[127:112] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[7]
+    | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[8]
+    | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[111:96]
+    & row_sroa_513272_03414_r1[9];
   wire         _GEN_26 =
-    row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[127:112] & _GEN_18
-    | _GEN_17 | row_sroa_583330_03473_r1[143:128] >= row_sroa_12_03468_r1[127:112]
-    & row_sroa_513326_03472_r1[8];
+    row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[127:112] & _GEN_18
+    | _GEN_17 | row_sroa_583276_03415_r1[143:128] >= row_sroa_12_03410_r1[127:112]
+    & row_sroa_513272_03414_r1[8];
   wire         _GEN_27 =
-    _GEN_17 | row_sroa_583330_03473_r1[159:144] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[9]
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[143:128]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[143:128] & _GEN_18;
+    _GEN_17 | row_sroa_583276_03415_r1[159:144] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[9]
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[143:128]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[143:128] & _GEN_18;
   wire         _GEN_28 =
-    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[159:144] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[175:160] >= row_sroa_12_03468_r1[159:144]
-    & row_sroa_513326_03472_r1[10]
-    | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[159:144]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[159:144]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[159:144]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[159:144]
-    & row_sroa_513326_03472_r1[14];
+    row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[159:144] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[175:160] >= row_sroa_12_03410_r1[159:144]
+    & row_sroa_513272_03414_r1[10]
+    | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[159:144]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[159:144]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[159:144]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[159:144]
+    & row_sroa_513272_03414_r1[14];
   wire         _GEN_29 =
-    row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[175:160]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[175:160] & _GEN_18
-    | _GEN_17 | row_sroa_583330_03473_r1[191:176] >= row_sroa_12_03468_r1[175:160]
-    & row_sroa_513326_03472_r1[11]
-    | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[175:160]
-    & row_sroa_513326_03472_r1[12]
-    | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[175:160]
-    & row_sroa_513326_03472_r1[13];
+    row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[175:160]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[175:160] & _GEN_18
+    | _GEN_17 | row_sroa_583276_03415_r1[191:176] >= row_sroa_12_03410_r1[175:160]
+    & row_sroa_513272_03414_r1[11]
+    | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[175:160]
+    & row_sroa_513272_03414_r1[12]
+    | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[175:160]
+    & row_sroa_513272_03414_r1[13];
   wire         _GEN_30 =
-    row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[191:176]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[191:176]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[191:176] & _GEN_18
-    | _GEN_17 | row_sroa_583330_03473_r1[207:192] >= row_sroa_12_03468_r1[191:176]
-    & row_sroa_513326_03472_r1[12];
+    row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[191:176]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[191:176]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[191:176] & _GEN_18
+    | _GEN_17 | row_sroa_583276_03415_r1[207:192] >= row_sroa_12_03410_r1[191:176]
+    & row_sroa_513272_03414_r1[12];
   wire         _GEN_31 =
-    _GEN_17 | row_sroa_583330_03473_r1[223:208] >= row_sroa_12_03468_r1[207:192]
-    & row_sroa_513326_03472_r1[13]
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[207:192]
-    & row_sroa_513326_03472_r1[14]
-    | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[207:192] & _GEN_18;
+    _GEN_17 | row_sroa_583276_03415_r1[223:208] >= row_sroa_12_03410_r1[207:192]
+    & row_sroa_513272_03414_r1[13]
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[207:192]
+    & row_sroa_513272_03414_r1[14]
+    | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[207:192] & _GEN_18;
   wire         _GEN_32 =
-    row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[223:208] & _GEN_18 | _GEN_17
-    | row_sroa_583330_03473_r1[239:224] >= row_sroa_12_03468_r1[223:208]
-    & row_sroa_513326_03472_r1[14];
+    row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[223:208] & _GEN_18 | _GEN_17
+    | row_sroa_583276_03415_r1[239:224] >= row_sroa_12_03410_r1[223:208]
+    & row_sroa_513272_03414_r1[14];
   wire         _GEN_33 =
-    _GEN_17 | row_sroa_583330_03473_r1[255:240] >= row_sroa_12_03468_r1[239:224]
+    _GEN_17 | row_sroa_583276_03415_r1[255:240] >= row_sroa_12_03410_r1[239:224]
     & _GEN_18;
   wire [15:0]  _GEN_34 =
     {_GEN_17,
@@ -1398,301 +1377,301 @@ module kv_prefetch_rank_speckv_Prefetch(
      _GEN_22,
      _GEN_21,
      _GEN_20,
-     |_GEN_19} | {_GEN_18, row_sroa_513326_03472_r1[14:0]};
-  wire [15:0]  _GEN_35 = _GEN_34[0] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[15:0];
+     |_GEN_19} | {_GEN_18, row_sroa_513272_03414_r1[14:0]};
+  wire [15:0]  _GEN_35 = _GEN_34[0] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[15:0];
   wire [15:0]  _GEN_36 =
     (|_GEN_19)
-      ? row_sroa_0_03467_r1[15:0]
-      : _GEN_34[1] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[31:16];
+      ? row_sroa_0_03409_r1[15:0]
+      : _GEN_34[1] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[31:16];
   wire [15:0]  _GEN_37 =
     _GEN_20
-      ? row_sroa_0_03467_r1[31:16]
-      : _GEN_34[2] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[47:32];
+      ? row_sroa_0_03409_r1[31:16]
+      : _GEN_34[2] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[47:32];
   wire [15:0]  _GEN_38 =
     _GEN_21
-      ? row_sroa_0_03467_r1[47:32]
-      : _GEN_34[3] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[63:48];
+      ? row_sroa_0_03409_r1[47:32]
+      : _GEN_34[3] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[63:48];
   wire [15:0]  _GEN_39 =
     _GEN_22
-      ? row_sroa_0_03467_r1[63:48]
-      : _GEN_34[4] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[79:64];
+      ? row_sroa_0_03409_r1[63:48]
+      : _GEN_34[4] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[79:64];
   wire [15:0]  _GEN_40 =
     ~_GEN_23
-      ? (_GEN_34[5] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[95:80])
-      : row_sroa_0_03467_r1[79:64];
+      ? (_GEN_34[5] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[95:80])
+      : row_sroa_0_03409_r1[79:64];
   wire [15:0]  _GEN_41 =
     ~_GEN_24
-      ? (_GEN_34[6] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[111:96])
-      : row_sroa_0_03467_r1[95:80];
+      ? (_GEN_34[6] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[111:96])
+      : row_sroa_0_03409_r1[95:80];
   wire [15:0]  _GEN_42 =
     ~_GEN_25
-      ? (_GEN_34[7] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[127:112])
-      : row_sroa_0_03467_r1[111:96];
+      ? (_GEN_34[7] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[127:112])
+      : row_sroa_0_03409_r1[111:96];
   wire [15:0]  _GEN_43 =
     ~_GEN_26
-      ? (_GEN_34[8] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[143:128])
-      : row_sroa_0_03467_r1[127:112];
+      ? (_GEN_34[8] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[143:128])
+      : row_sroa_0_03409_r1[127:112];
   wire [15:0]  _GEN_44 =
     ~_GEN_27
-      ? (_GEN_34[9] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[159:144])
-      : row_sroa_0_03467_r1[143:128];
+      ? (_GEN_34[9] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[159:144])
+      : row_sroa_0_03409_r1[143:128];
   wire [15:0]  _GEN_45 =
     ~_GEN_28
-      ? (_GEN_34[10] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[175:160])
-      : row_sroa_0_03467_r1[159:144];
+      ? (_GEN_34[10] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[175:160])
+      : row_sroa_0_03409_r1[159:144];
   wire [15:0]  _GEN_46 =
     ~_GEN_29
-      ? (_GEN_34[11] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[191:176])
-      : row_sroa_0_03467_r1[175:160];
+      ? (_GEN_34[11] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[191:176])
+      : row_sroa_0_03409_r1[175:160];
   wire [15:0]  _GEN_47 =
     ~_GEN_30
-      ? (_GEN_34[12] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[207:192])
-      : row_sroa_0_03467_r1[191:176];
+      ? (_GEN_34[12] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[207:192])
+      : row_sroa_0_03409_r1[191:176];
   wire [15:0]  _GEN_48 =
     ~_GEN_31
-      ? (_GEN_34[13] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[223:208])
-      : row_sroa_0_03467_r1[207:192];
+      ? (_GEN_34[13] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[223:208])
+      : row_sroa_0_03409_r1[207:192];
   wire [15:0]  _GEN_49 =
     ~_GEN_32
-      ? (_GEN_34[14] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[239:224])
-      : row_sroa_0_03467_r1[223:208];
+      ? (_GEN_34[14] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[239:224])
+      : row_sroa_0_03409_r1[223:208];
   wire [15:0]  _GEN_50 =
     ~_GEN_33
-      ? (_GEN_34[15] ? order_sroa_27_0_r1s2 : row_sroa_0_03467_r1[255:240])
-      : row_sroa_0_03467_r1[239:224];
+      ? (_GEN_34[15] ? order_sroa_27_0_r1s2 : row_sroa_0_03409_r1[255:240])
+      : row_sroa_0_03409_r1[239:224];
   wire [15:0]  _GEN_51 =
-    (_GEN_18 ? row_sroa_583330_03473_r1[255:240] : 16'h0)
-    | (row_sroa_513326_03472_r1[7] ? row_sroa_583330_03473_r1[127:112] : 16'h0)
-    | (row_sroa_513326_03472_r1[11] ? row_sroa_583330_03473_r1[191:176] : 16'h0)
-    | (row_sroa_513326_03472_r1[3] ? row_sroa_583330_03473_r1[63:48] : 16'h0)
-    | (row_sroa_513326_03472_r1[13] ? row_sroa_583330_03473_r1[223:208] : 16'h0)
-    | (row_sroa_513326_03472_r1[5] ? row_sroa_583330_03473_r1[95:80] : 16'h0)
-    | (row_sroa_513326_03472_r1[9] ? row_sroa_583330_03473_r1[159:144] : 16'h0)
-    | (row_sroa_513326_03472_r1[1] ? row_sroa_583330_03473_r1[31:16] : 16'h0)
-    | (row_sroa_513326_03472_r1[14] ? row_sroa_583330_03473_r1[239:224] : 16'h0)
-    | (row_sroa_513326_03472_r1[6] ? row_sroa_583330_03473_r1[111:96] : 16'h0)
-    | (row_sroa_513326_03472_r1[10] ? row_sroa_583330_03473_r1[175:160] : 16'h0)
-    | (row_sroa_513326_03472_r1[2] ? row_sroa_583330_03473_r1[47:32] : 16'h0)
-    | (row_sroa_513326_03472_r1[12] ? row_sroa_583330_03473_r1[207:192] : 16'h0)
-    | (row_sroa_513326_03472_r1[4] ? row_sroa_583330_03473_r1[79:64] : 16'h0)
-    | (row_sroa_513326_03472_r1[8] ? row_sroa_583330_03473_r1[143:128] : 16'h0)
-    | (row_sroa_513326_03472_r1[0] ? row_sroa_583330_03473_r1[15:0] : 16'h0);
-  wire         _GEN_52 = order_sroa_0_03514_r1 == 4'h6;
-  wire         _GEN_53 = or_i2402_r1s2 & row_sroa_41_03471_r1;
-  wire         _GEN_54 = order_sroa_0_03514_r1 == 4'h1;
+    (_GEN_18 ? row_sroa_583276_03415_r1[255:240] : 16'h0)
+    | (row_sroa_513272_03414_r1[7] ? row_sroa_583276_03415_r1[127:112] : 16'h0)
+    | (row_sroa_513272_03414_r1[11] ? row_sroa_583276_03415_r1[191:176] : 16'h0)
+    | (row_sroa_513272_03414_r1[3] ? row_sroa_583276_03415_r1[63:48] : 16'h0)
+    | (row_sroa_513272_03414_r1[13] ? row_sroa_583276_03415_r1[223:208] : 16'h0)
+    | (row_sroa_513272_03414_r1[5] ? row_sroa_583276_03415_r1[95:80] : 16'h0)
+    | (row_sroa_513272_03414_r1[9] ? row_sroa_583276_03415_r1[159:144] : 16'h0)
+    | (row_sroa_513272_03414_r1[1] ? row_sroa_583276_03415_r1[31:16] : 16'h0)
+    | (row_sroa_513272_03414_r1[14] ? row_sroa_583276_03415_r1[239:224] : 16'h0)
+    | (row_sroa_513272_03414_r1[6] ? row_sroa_583276_03415_r1[111:96] : 16'h0)
+    | (row_sroa_513272_03414_r1[10] ? row_sroa_583276_03415_r1[175:160] : 16'h0)
+    | (row_sroa_513272_03414_r1[2] ? row_sroa_583276_03415_r1[47:32] : 16'h0)
+    | (row_sroa_513272_03414_r1[12] ? row_sroa_583276_03415_r1[207:192] : 16'h0)
+    | (row_sroa_513272_03414_r1[4] ? row_sroa_583276_03415_r1[79:64] : 16'h0)
+    | (row_sroa_513272_03414_r1[8] ? row_sroa_583276_03415_r1[143:128] : 16'h0)
+    | (row_sroa_513272_03414_r1[0] ? row_sroa_583276_03415_r1[15:0] : 16'h0);
+  wire         _GEN_52 = order_sroa_0_03455_r1 == 4'h6;
+  wire         _GEN_53 = or_i2363_r1s2 & row_sroa_41_03413_r1;
+  wire         _GEN_54 = order_sroa_0_03455_r1 == 4'h1;
   wire         _GEN_55 =
-    _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03474_r1 | cmp_i28_i_r1s2
-    | ~row_sroa_65_03474_r1 & cmp_i_i815_r1s2;
-  wire         _GEN_56 = cmp_i20_i_r1s2 & row_sroa_65_03474_r1;
+    _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03416_r1 | cmp_i28_i_r1s2
+    | ~row_sroa_65_03416_r1 & cmp_i_i792_r1s2;
+  wire         _GEN_56 = cmp_i20_i_r1s2 & row_sroa_65_03416_r1;
   wire [15:0]  _GEN_57 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[15:1]} : row_sroa_12_03468_r1[15:0];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[15:1]} : row_sroa_12_03410_r1[15:0];
   wire [15:0]  _GEN_58 =
-    _GEN_17 ? order_sroa_342934_03516_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
-  wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[15:0];
+    _GEN_17 ? order_sroa_342895_03457_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
+  wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[15:0];
   wire [15:0]  _GEN_60 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[31:17]} : row_sroa_12_03468_r1[31:16];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[31:17]} : row_sroa_12_03410_r1[31:16];
   wire [15:0]  _GEN_61 = (|_GEN_19) ? _GEN_59 : _GEN_34[1] ? _GEN_51 : _GEN_60;
-  wire [15:0]  _GEN_62 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[31:16];
+  wire [15:0]  _GEN_62 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[31:16];
   wire [15:0]  _GEN_63 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[47:33]} : row_sroa_12_03468_r1[47:32];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[47:33]} : row_sroa_12_03410_r1[47:32];
   wire [15:0]  _GEN_64 = _GEN_20 ? _GEN_62 : _GEN_34[2] ? _GEN_51 : _GEN_63;
-  wire [15:0]  _GEN_65 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[47:32];
+  wire [15:0]  _GEN_65 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[47:32];
   wire [15:0]  _GEN_66 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[63:49]} : row_sroa_12_03468_r1[63:48];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[63:49]} : row_sroa_12_03410_r1[63:48];
   wire [15:0]  _GEN_67 = _GEN_21 ? _GEN_65 : _GEN_34[3] ? _GEN_51 : _GEN_66;
-  wire [15:0]  _GEN_68 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[63:48];
+  wire [15:0]  _GEN_68 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[63:48];
   wire [15:0]  _GEN_69 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[79:65]} : row_sroa_12_03468_r1[79:64];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[79:65]} : row_sroa_12_03410_r1[79:64];
   wire [15:0]  _GEN_70 = _GEN_22 ? _GEN_68 : _GEN_34[4] ? _GEN_51 : _GEN_69;
   wire [15:0]  _GEN_71 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[95:81]} : row_sroa_12_03468_r1[95:80];
-  wire [15:0]  _GEN_72 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[79:64];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[95:81]} : row_sroa_12_03410_r1[95:80];
+  wire [15:0]  _GEN_72 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[79:64];
   wire [15:0]  _GEN_73 = ~_GEN_23 ? (_GEN_34[5] ? _GEN_51 : _GEN_71) : _GEN_72;
   wire [15:0]  _GEN_74 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[111:97]} : row_sroa_12_03468_r1[111:96];
-  wire [15:0]  _GEN_75 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[95:80];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[111:97]} : row_sroa_12_03410_r1[111:96];
+  wire [15:0]  _GEN_75 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[95:80];
   wire [15:0]  _GEN_76 = ~_GEN_24 ? (_GEN_34[6] ? _GEN_51 : _GEN_74) : _GEN_75;
   wire [15:0]  _GEN_77 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[127:113]} : row_sroa_12_03468_r1[127:112];
-  wire [15:0]  _GEN_78 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[111:96];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[127:113]} : row_sroa_12_03410_r1[127:112];
+  wire [15:0]  _GEN_78 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[111:96];
   wire [15:0]  _GEN_79 = ~_GEN_25 ? (_GEN_34[7] ? _GEN_51 : _GEN_77) : _GEN_78;
   wire [15:0]  _GEN_80 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[143:129]} : row_sroa_12_03468_r1[143:128];
-  wire [15:0]  _GEN_81 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[127:112];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[143:129]} : row_sroa_12_03410_r1[143:128];
+  wire [15:0]  _GEN_81 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[127:112];
   wire [15:0]  _GEN_82 = ~_GEN_26 ? (_GEN_34[8] ? _GEN_51 : _GEN_80) : _GEN_81;
   wire [15:0]  _GEN_83 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[159:145]} : row_sroa_12_03468_r1[159:144];
-  wire [15:0]  _GEN_84 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[143:128];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[159:145]} : row_sroa_12_03410_r1[159:144];
+  wire [15:0]  _GEN_84 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[143:128];
   wire [15:0]  _GEN_85 = ~_GEN_27 ? (_GEN_34[9] ? _GEN_51 : _GEN_83) : _GEN_84;
   wire [15:0]  _GEN_86 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[175:161]} : row_sroa_12_03468_r1[175:160];
-  wire [15:0]  _GEN_87 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[159:144];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[175:161]} : row_sroa_12_03410_r1[175:160];
+  wire [15:0]  _GEN_87 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[159:144];
   wire [15:0]  _GEN_88 = ~_GEN_28 ? (_GEN_34[10] ? _GEN_51 : _GEN_86) : _GEN_87;
   wire [15:0]  _GEN_89 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[191:177]} : row_sroa_12_03468_r1[191:176];
-  wire [15:0]  _GEN_90 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[175:160];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[191:177]} : row_sroa_12_03410_r1[191:176];
+  wire [15:0]  _GEN_90 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[175:160];
   wire [15:0]  _GEN_91 = ~_GEN_29 ? (_GEN_34[11] ? _GEN_51 : _GEN_89) : _GEN_90;
   wire [15:0]  _GEN_92 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[207:193]} : row_sroa_12_03468_r1[207:192];
-  wire [15:0]  _GEN_93 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[191:176];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[207:193]} : row_sroa_12_03410_r1[207:192];
+  wire [15:0]  _GEN_93 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[191:176];
   wire [15:0]  _GEN_94 = ~_GEN_30 ? (_GEN_34[12] ? _GEN_51 : _GEN_92) : _GEN_93;
   wire [15:0]  _GEN_95 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[223:209]} : row_sroa_12_03468_r1[223:208];
-  wire [15:0]  _GEN_96 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[207:192];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[223:209]} : row_sroa_12_03410_r1[223:208];
+  wire [15:0]  _GEN_96 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[207:192];
   wire [15:0]  _GEN_97 = ~_GEN_31 ? (_GEN_34[13] ? _GEN_51 : _GEN_95) : _GEN_96;
   wire [15:0]  _GEN_98 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[239:225]} : row_sroa_12_03468_r1[239:224];
-  wire [15:0]  _GEN_99 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[223:208];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[239:225]} : row_sroa_12_03410_r1[239:224];
+  wire [15:0]  _GEN_99 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[223:208];
   wire [15:0]  _GEN_100 = ~_GEN_32 ? (_GEN_34[14] ? _GEN_51 : _GEN_98) : _GEN_99;
   wire [15:0]  _GEN_101 =
     _GEN_55
       ? 16'h0
-      : _GEN_56 ? {1'h0, row_sroa_12_03468_r1[255:241]} : row_sroa_12_03468_r1[255:240];
-  wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03468_r1[239:224];
+      : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[255:241]} : row_sroa_12_03410_r1[255:240];
+  wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[239:224];
   wire [15:0]  _GEN_103 = ~_GEN_33 ? (_GEN_34[15] ? _GEN_51 : _GEN_101) : _GEN_102;
   wire [63:0]  _GEN_104 =
-    cmp_i_i815_r1s1 ? order_sroa_232931_03520_r1s1 : row_sroa_25_03469_r1;
-  wire         _GEN_105 = cmp_i_i815_r1s2 | row_sroa_33_03470_r1[0] & ~_GEN_55;
-  wire         _GEN_106 = cmp_i398_i_r1s2 | row_sroa_41_03471_r1 & ~_GEN_55;
+    cmp_i_i792_r1s1 ? order_sroa_232892_03460_r1s1 : row_sroa_25_03411_r1;
+  wire         _GEN_105 = cmp_i_i792_r1s2 | row_sroa_33_03412_r1[0] & ~_GEN_55;
+  wire         _GEN_106 = cmp_i398_i_r1s2 | row_sroa_41_03413_r1 & ~_GEN_55;
   wire [31:0]  _GEN_107 =
-    other_keys_sroa_0_03523_r1
-    + {31'h0, _GEN_17 & ~row_sroa_41_03471_r1 & row_sroa_33_03470_r1[0]};
+    other_keys_sroa_0_03463_r1
+    + {31'h0, _GEN_17 & ~row_sroa_41_03413_r1 & row_sroa_33_03412_r1[0]};
   wire [31:0]  _GEN_108 =
-    lost_pages_sroa_0_03522_r1
+    lost_pages_sroa_0_03462_r1
     + {31'h0,
-       row_sroa_76_03475_r1 & row_sroa_65_03474_r1 & (|(row_sroa_12_03468_r1[255:240]))};
-  wire [31:0]  _GEN_109 = corrupted_rows_sroa_0_03521_r1 + {31'h0, _GEN_53};
+       row_sroa_76_03417_r1 & row_sroa_65_03416_r1 & (|(row_sroa_12_03410_r1[255:240]))};
+  wire [31:0]  _GEN_109 = corrupted_rows_sroa_0_03461_r1 + {31'h0, _GEN_53};
   wire         _GEN_110 = _GEN_5 | _GEN_4;
   wire         _GEN_111 = _GEN_5 | _GEN_2;
-  wire [2:0]   _GEN_112 = next_sroa_48_03492_r1 ? 3'h0 : orders_dout[215:213];
+  wire [2:0]   _GEN_112 = next_sroa_45_03433_r1 ? 3'h0 : orders_dout[183:181];
   wire [255:0] _GEN_113 =
-    cmp_i2155_r1s2
-      ? (tobool_not_i695_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03496_r1)
-      : tobool_not_i690_r1s2 ? written1_sroa_0_03505_r1 : written0_sroa_0_03480_r1;
+    cmp_i2132_r1s2
+      ? (tobool_not_i672_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03437_r1)
+      : tobool_not_i667_r1s2 ? written1_sroa_0_03446_r1 : written0_sroa_0_03422_r1;
   wire [255:0] _GEN_114 =
-    cmp_i2155_r1s2
-      ? (tobool_not_i695_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03497_r1)
-      : tobool_not_i690_r1s2 ? written1_sroa_6_03504_r1 : written0_sroa_8_03479_r1;
+    cmp_i2132_r1s2
+      ? (tobool_not_i672_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03438_r1)
+      : tobool_not_i667_r1s2 ? written1_sroa_6_03445_r1 : written0_sroa_8_03421_r1;
   wire [63:0]  _GEN_115 =
-    cmp_i2155_r1s1
-      ? (tobool_not_i695_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03498_r1)
-      : tobool_not_i690_r1s1 ? written1_sroa_10_03503_r1 : written0_sroa_14_03478_r1;
+    cmp_i2132_r1s1
+      ? (tobool_not_i672_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03439_r1)
+      : tobool_not_i667_r1s1 ? written1_sroa_10_03444_r1 : written0_sroa_14_03420_r1;
   wire         _GEN_116 = _GEN_5 | _GEN_3;
   wire [1:0]   _GEN_117 =
-    cmp_i2155_r1s2
-      ? (tobool_not_i695_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03499_r1})
+    cmp_i2132_r1s2
+      ? (tobool_not_i672_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03440_r1})
       : {1'h0,
-         tobool_not_i690_r1s2 ? written1_sroa_14_03502_r1 : written0_sroa_20_03477_r1};
+         tobool_not_i667_r1s2 ? written1_sroa_14_03443_r1 : written0_sroa_20_03419_r1};
   wire         _GEN_118 =
-    cmp_i2155_r1s2
-      ? (tobool_not_i695_r1s2 ? parity_r1s2 : written2_sroa_14_03500_r1)
-      : tobool_not_i690_r1s2 ? written1_sroa_18_03501_r1 : written0_sroa_26_03476_r1;
-  wire [15:0]  _GEN_119 = next_sroa_48_03492_r1 ? 16'h0 : orders_dout[91:76];
-  wire         _GEN_120 = ~_GEN_118 & _GEN_117[0] & cmp_i31_i541_r1s2;
+    cmp_i2132_r1s2
+      ? (tobool_not_i672_r1s2 ? parity_r1s2 : written2_sroa_14_03441_r1)
+      : tobool_not_i667_r1s2 ? written1_sroa_18_03442_r1 : written0_sroa_26_03418_r1;
+  wire [15:0]  _GEN_119 = next_sroa_45_03433_r1 ? 16'h0 : orders_dout[91:76];
+  wire         _GEN_120 = ~_GEN_118 & _GEN_117[0] & cmp_i31_i520_r1s2;
   wire         _GEN_121 =
     far_sroa_14_0_r1s2 == _GEN_113[255:240] & (|(_GEN_114[255:240]));
   wire         _GEN_122 =
-    (|(row_sroa_12_03468_r1[15:1])) | ~_GEN_56 & row_sroa_12_03468_r1[0];
+    (|(row_sroa_12_03410_r1[15:1])) | ~_GEN_56 & row_sroa_12_03410_r1[0];
   wire         _GEN_123 =
-    (|(row_sroa_12_03468_r1[31:17])) | ~_GEN_56 & row_sroa_12_03468_r1[16];
+    (|(row_sroa_12_03410_r1[31:17])) | ~_GEN_56 & row_sroa_12_03410_r1[16];
   wire         _GEN_124 =
-    (|(row_sroa_12_03468_r1[47:33])) | ~_GEN_56 & row_sroa_12_03468_r1[32];
+    (|(row_sroa_12_03410_r1[47:33])) | ~_GEN_56 & row_sroa_12_03410_r1[32];
   wire         _GEN_125 =
-    (|(row_sroa_12_03468_r1[63:49])) | ~_GEN_56 & row_sroa_12_03468_r1[48];
+    (|(row_sroa_12_03410_r1[63:49])) | ~_GEN_56 & row_sroa_12_03410_r1[48];
   wire         _GEN_126 =
-    (|(row_sroa_12_03468_r1[79:65])) | ~_GEN_56 & row_sroa_12_03468_r1[64];
+    (|(row_sroa_12_03410_r1[79:65])) | ~_GEN_56 & row_sroa_12_03410_r1[64];
   wire         _GEN_127 =
-    (|(row_sroa_12_03468_r1[95:81])) | ~_GEN_56 & row_sroa_12_03468_r1[80];
+    (|(row_sroa_12_03410_r1[95:81])) | ~_GEN_56 & row_sroa_12_03410_r1[80];
   wire         _GEN_128 =
-    (|(row_sroa_12_03468_r1[111:97])) | ~_GEN_56 & row_sroa_12_03468_r1[96];
+    (|(row_sroa_12_03410_r1[111:97])) | ~_GEN_56 & row_sroa_12_03410_r1[96];
   wire         _GEN_129 =
-    (|(row_sroa_12_03468_r1[127:113])) | ~_GEN_56 & row_sroa_12_03468_r1[112];
+    (|(row_sroa_12_03410_r1[127:113])) | ~_GEN_56 & row_sroa_12_03410_r1[112];
   wire         _GEN_130 =
-    (|(row_sroa_12_03468_r1[143:129])) | ~_GEN_56 & row_sroa_12_03468_r1[128];
+    (|(row_sroa_12_03410_r1[143:129])) | ~_GEN_56 & row_sroa_12_03410_r1[128];
   wire         _GEN_131 =
-    (|(row_sroa_12_03468_r1[159:145])) | ~_GEN_56 & row_sroa_12_03468_r1[144];
+    (|(row_sroa_12_03410_r1[159:145])) | ~_GEN_56 & row_sroa_12_03410_r1[144];
   wire         _GEN_132 =
-    (|(row_sroa_12_03468_r1[175:161])) | ~_GEN_56 & row_sroa_12_03468_r1[160];
+    (|(row_sroa_12_03410_r1[175:161])) | ~_GEN_56 & row_sroa_12_03410_r1[160];
   wire         _GEN_133 =
-    (|(row_sroa_12_03468_r1[191:177])) | ~_GEN_56 & row_sroa_12_03468_r1[176];
+    (|(row_sroa_12_03410_r1[191:177])) | ~_GEN_56 & row_sroa_12_03410_r1[176];
   wire         _GEN_134 =
-    (|(row_sroa_12_03468_r1[207:193])) | ~_GEN_56 & row_sroa_12_03468_r1[192];
+    (|(row_sroa_12_03410_r1[207:193])) | ~_GEN_56 & row_sroa_12_03410_r1[192];
   wire         _GEN_135 =
-    (|(row_sroa_12_03468_r1[223:209])) | ~_GEN_56 & row_sroa_12_03468_r1[208];
+    (|(row_sroa_12_03410_r1[223:209])) | ~_GEN_56 & row_sroa_12_03410_r1[208];
   wire         _GEN_136 =
-    (|(row_sroa_12_03468_r1[239:225])) | ~_GEN_56 & row_sroa_12_03468_r1[224];
+    (|(row_sroa_12_03410_r1[239:225])) | ~_GEN_56 & row_sroa_12_03410_r1[224];
   wire         _GEN_137 =
-    ~row_sroa_76_03475_r1
-    & ((|(row_sroa_12_03468_r1[255:241])) | ~_GEN_56 & row_sroa_12_03468_r1[240]);
-  wire         _GEN_138 = next_sroa_0_03481_r1 == 4'h1;
+    ~row_sroa_76_03417_r1
+    & ((|(row_sroa_12_03410_r1[255:241])) | ~_GEN_56 & row_sroa_12_03410_r1[240]);
+  wire         _GEN_138 = next_sroa_0_03423_r1 == 4'h1;
   wire         _GEN_139 =
-    ~written0_sroa_26_03476_r1 & written0_sroa_20_03477_r1 & cmp_i31_i443_r1s2;
-  wire         _GEN_140 = next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[15:0] & _GEN_122;
+    ~written0_sroa_26_03418_r1 & written0_sroa_20_03419_r1 & cmp_i31_i422_r1s2;
+  wire         _GEN_140 = next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[15:0] & _GEN_122;
   wire         _GEN_141 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[31:16] & _GEN_123;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[31:16] & _GEN_123;
   wire         _GEN_142 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[47:32] & _GEN_124;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[47:32] & _GEN_124;
   wire         _GEN_143 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[63:48] & _GEN_125;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[63:48] & _GEN_125;
   wire         _GEN_144 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[79:64] & _GEN_126;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[79:64] & _GEN_126;
   wire         _GEN_145 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[95:80] & _GEN_127;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[95:80] & _GEN_127;
   wire         _GEN_146 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[111:96] & _GEN_128;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[111:96] & _GEN_128;
   wire         _GEN_147 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[127:112] & _GEN_129;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[127:112] & _GEN_129;
   wire         _GEN_148 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[143:128] & _GEN_130;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[143:128] & _GEN_130;
   wire         _GEN_149 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[159:144] & _GEN_131;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[159:144] & _GEN_131;
   wire         _GEN_150 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[175:160] & _GEN_132;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[175:160] & _GEN_132;
   wire         _GEN_151 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[191:176] & _GEN_133;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[191:176] & _GEN_133;
   wire         _GEN_152 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[207:192] & _GEN_134;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[207:192] & _GEN_134;
   wire         _GEN_153 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[223:208] & _GEN_135;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[223:208] & _GEN_135;
   wire         _GEN_154 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[239:224] & _GEN_136;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[239:224] & _GEN_136;
   wire         _GEN_155 =
-    next_sroa_16_03484_r1s2 == row_sroa_0_03467_r1[255:240] & _GEN_137;
-  wire         _GEN_156 = ~_GEN_106 & or_i2386_r1s2 & _GEN_105;
+    next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[255:240] & _GEN_137;
+  wire         _GEN_156 = ~_GEN_106 & or_i2347_r1s2 & _GEN_105;
   wire         _GEN_157 = _GEN_156 & ~_GEN_55;
   wire         _GEN_158 =
-    next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[255:240]
-    & (|(written0_sroa_8_03479_r1[255:240]));
+    next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[255:240]
+    & (|(written0_sroa_8_03421_r1[255:240]));
   wire         _GEN_159 = _GEN_34[1] & ~(|_GEN_19);
   wire         _GEN_160 = _GEN_34[2] & ~_GEN_20;
   wire         _GEN_161 = _GEN_34[3] & ~_GEN_21;
@@ -1708,7 +1687,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire         _GEN_171 = _GEN_34[13] & ~_GEN_31;
   wire         _GEN_172 = _GEN_34[14] & ~_GEN_32;
   wire         _GEN_173 = _GEN_34[15] & ~_GEN_33;
-  wire         _GEN_174 = cmp_i49_i525_r1s2 & _GEN_120;
+  wire         _GEN_174 = cmp_i49_i504_r1s2 & _GEN_120;
   wire [16:0]  _GEN_175 = {1'h0, _GEN_114[15:0]} + _GEN_11;
   wire [16:0]  _GEN_176 = {1'h0, _GEN_114[31:16]} + _GEN_11;
   wire [16:0]  _GEN_177 = {1'h0, _GEN_114[47:32]} + _GEN_11;
@@ -1725,31 +1704,31 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire [16:0]  _GEN_188 = {1'h0, _GEN_114[223:208]} + _GEN_11;
   wire [16:0]  _GEN_189 = {1'h0, _GEN_114[239:224]} + _GEN_11;
   wire [16:0]  _GEN_190 = _GEN_11 + {1'h0, _GEN_114[255:240]};
-  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[15:1]};
-  wire [16:0]  _GEN_192 = {1'h0, row_sroa_12_03468_r1[15:0]} + _GEN_13;
+  wire [16:0]  _GEN_191 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[15:1]};
+  wire [16:0]  _GEN_192 = {1'h0, row_sroa_12_03410_r1[15:0]} + _GEN_13;
   wire [15:0]  _GEN_193 = {16{_GEN_192[16]}} | _GEN_192[15:0];
-  wire [16:0]  _GEN_194 = {1'h0, written0_sroa_8_03479_r1[15:0]} + _GEN_13;
-  wire [16:0]  _GEN_195 = {1'h0, written0_sroa_8_03479_r1[31:16]} + _GEN_13;
-  wire [16:0]  _GEN_196 = {1'h0, written0_sroa_8_03479_r1[47:32]} + _GEN_13;
-  wire [16:0]  _GEN_197 = {1'h0, written0_sroa_8_03479_r1[63:48]} + _GEN_13;
-  wire [16:0]  _GEN_198 = {1'h0, written0_sroa_8_03479_r1[79:64]} + _GEN_13;
-  wire [16:0]  _GEN_199 = {1'h0, written0_sroa_8_03479_r1[95:80]} + _GEN_13;
-  wire [16:0]  _GEN_200 = {1'h0, written0_sroa_8_03479_r1[111:96]} + _GEN_13;
-  wire [16:0]  _GEN_201 = {1'h0, written0_sroa_8_03479_r1[127:112]} + _GEN_13;
-  wire [16:0]  _GEN_202 = {1'h0, written0_sroa_8_03479_r1[143:128]} + _GEN_13;
-  wire [16:0]  _GEN_203 = {1'h0, written0_sroa_8_03479_r1[159:144]} + _GEN_13;
-  wire [16:0]  _GEN_204 = {1'h0, written0_sroa_8_03479_r1[175:160]} + _GEN_13;
-  wire [16:0]  _GEN_205 = {1'h0, written0_sroa_8_03479_r1[191:176]} + _GEN_13;
-  wire [16:0]  _GEN_206 = {1'h0, written0_sroa_8_03479_r1[207:192]} + _GEN_13;
-  wire [16:0]  _GEN_207 = {1'h0, written0_sroa_8_03479_r1[223:208]} + _GEN_13;
-  wire [16:0]  _GEN_208 = {1'h0, written0_sroa_8_03479_r1[239:224]} + _GEN_13;
-  wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03479_r1[255:240]};
+  wire [16:0]  _GEN_194 = {1'h0, written0_sroa_8_03421_r1[15:0]} + _GEN_13;
+  wire [16:0]  _GEN_195 = {1'h0, written0_sroa_8_03421_r1[31:16]} + _GEN_13;
+  wire [16:0]  _GEN_196 = {1'h0, written0_sroa_8_03421_r1[47:32]} + _GEN_13;
+  wire [16:0]  _GEN_197 = {1'h0, written0_sroa_8_03421_r1[63:48]} + _GEN_13;
+  wire [16:0]  _GEN_198 = {1'h0, written0_sroa_8_03421_r1[79:64]} + _GEN_13;
+  wire [16:0]  _GEN_199 = {1'h0, written0_sroa_8_03421_r1[95:80]} + _GEN_13;
+  wire [16:0]  _GEN_200 = {1'h0, written0_sroa_8_03421_r1[111:96]} + _GEN_13;
+  wire [16:0]  _GEN_201 = {1'h0, written0_sroa_8_03421_r1[127:112]} + _GEN_13;
+  wire [16:0]  _GEN_202 = {1'h0, written0_sroa_8_03421_r1[143:128]} + _GEN_13;
+  wire [16:0]  _GEN_203 = {1'h0, written0_sroa_8_03421_r1[159:144]} + _GEN_13;
+  wire [16:0]  _GEN_204 = {1'h0, written0_sroa_8_03421_r1[175:160]} + _GEN_13;
+  wire [16:0]  _GEN_205 = {1'h0, written0_sroa_8_03421_r1[191:176]} + _GEN_13;
+  wire [16:0]  _GEN_206 = {1'h0, written0_sroa_8_03421_r1[207:192]} + _GEN_13;
+  wire [16:0]  _GEN_207 = {1'h0, written0_sroa_8_03421_r1[223:208]} + _GEN_13;
+  wire [16:0]  _GEN_208 = {1'h0, written0_sroa_8_03421_r1[239:224]} + _GEN_13;
+  wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03421_r1[255:240]};
   wire [255:0] _GEN_210 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_212888_03507_r1
+      ? waiting_sroa_212849_03448_r1
       : {_GEN_158
            ? {16{_GEN_209[16]}} | _GEN_209[15:0]
-           : next_sroa_213405_03485_r1s2[15:0],
+           : next_sroa_213348_03427_r1s2[15:0],
          {16{_GEN_208[16]}} | _GEN_208[15:0],
          {16{_GEN_207[16]}} | _GEN_207[15:0],
          {16{_GEN_206[16]}} | _GEN_206[15:0],
@@ -1765,130 +1744,130 @@ module kv_prefetch_rank_speckv_Prefetch(
          {16{_GEN_196[16]}} | _GEN_196[15:0],
          {16{_GEN_195[16]}} | _GEN_195[15:0],
          {16{_GEN_194[16]}} | _GEN_194[15:0]};
-  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[31:17]};
-  wire [16:0]  _GEN_212 = {1'h0, row_sroa_12_03468_r1[31:16]} + _GEN_13;
+  wire [16:0]  _GEN_211 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[31:17]};
+  wire [16:0]  _GEN_212 = {1'h0, row_sroa_12_03410_r1[31:16]} + _GEN_13;
   wire [15:0]  _GEN_213 = {16{_GEN_212[16]}} | _GEN_212[15:0];
-  wire [16:0]  _GEN_214 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[47:33]};
-  wire [16:0]  _GEN_215 = {1'h0, row_sroa_12_03468_r1[47:32]} + _GEN_13;
+  wire [16:0]  _GEN_214 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[47:33]};
+  wire [16:0]  _GEN_215 = {1'h0, row_sroa_12_03410_r1[47:32]} + _GEN_13;
   wire [15:0]  _GEN_216 = {16{_GEN_215[16]}} | _GEN_215[15:0];
-  wire [16:0]  _GEN_217 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[63:49]};
-  wire [16:0]  _GEN_218 = {1'h0, row_sroa_12_03468_r1[63:48]} + _GEN_13;
+  wire [16:0]  _GEN_217 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[63:49]};
+  wire [16:0]  _GEN_218 = {1'h0, row_sroa_12_03410_r1[63:48]} + _GEN_13;
   wire [15:0]  _GEN_219 = {16{_GEN_218[16]}} | _GEN_218[15:0];
-  wire [16:0]  _GEN_220 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[79:65]};
-  wire [16:0]  _GEN_221 = {1'h0, row_sroa_12_03468_r1[79:64]} + _GEN_13;
+  wire [16:0]  _GEN_220 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[79:65]};
+  wire [16:0]  _GEN_221 = {1'h0, row_sroa_12_03410_r1[79:64]} + _GEN_13;
   wire [15:0]  _GEN_222 = {16{_GEN_221[16]}} | _GEN_221[15:0];
-  wire [16:0]  _GEN_223 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[95:81]};
-  wire [16:0]  _GEN_224 = {1'h0, row_sroa_12_03468_r1[95:80]} + _GEN_13;
+  wire [16:0]  _GEN_223 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[95:81]};
+  wire [16:0]  _GEN_224 = {1'h0, row_sroa_12_03410_r1[95:80]} + _GEN_13;
   wire [15:0]  _GEN_225 = {16{_GEN_224[16]}} | _GEN_224[15:0];
-  wire [16:0]  _GEN_226 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[111:97]};
-  wire [16:0]  _GEN_227 = {1'h0, row_sroa_12_03468_r1[111:96]} + _GEN_13;
+  wire [16:0]  _GEN_226 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[111:97]};
+  wire [16:0]  _GEN_227 = {1'h0, row_sroa_12_03410_r1[111:96]} + _GEN_13;
   wire [15:0]  _GEN_228 = {16{_GEN_227[16]}} | _GEN_227[15:0];
-  wire [16:0]  _GEN_229 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[127:113]};
-  wire [16:0]  _GEN_230 = {1'h0, row_sroa_12_03468_r1[127:112]} + _GEN_13;
+  wire [16:0]  _GEN_229 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[127:113]};
+  wire [16:0]  _GEN_230 = {1'h0, row_sroa_12_03410_r1[127:112]} + _GEN_13;
   wire [15:0]  _GEN_231 = {16{_GEN_230[16]}} | _GEN_230[15:0];
-  wire [16:0]  _GEN_232 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[143:129]};
-  wire [16:0]  _GEN_233 = {1'h0, row_sroa_12_03468_r1[143:128]} + _GEN_13;
+  wire [16:0]  _GEN_232 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[143:129]};
+  wire [16:0]  _GEN_233 = {1'h0, row_sroa_12_03410_r1[143:128]} + _GEN_13;
   wire [15:0]  _GEN_234 = {16{_GEN_233[16]}} | _GEN_233[15:0];
-  wire [16:0]  _GEN_235 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[159:145]};
-  wire [16:0]  _GEN_236 = {1'h0, row_sroa_12_03468_r1[159:144]} + _GEN_13;
+  wire [16:0]  _GEN_235 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[159:145]};
+  wire [16:0]  _GEN_236 = {1'h0, row_sroa_12_03410_r1[159:144]} + _GEN_13;
   wire [15:0]  _GEN_237 = {16{_GEN_236[16]}} | _GEN_236[15:0];
-  wire [16:0]  _GEN_238 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[175:161]};
-  wire [16:0]  _GEN_239 = {1'h0, row_sroa_12_03468_r1[175:160]} + _GEN_13;
+  wire [16:0]  _GEN_238 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[175:161]};
+  wire [16:0]  _GEN_239 = {1'h0, row_sroa_12_03410_r1[175:160]} + _GEN_13;
   wire [15:0]  _GEN_240 = {16{_GEN_239[16]}} | _GEN_239[15:0];
-  wire [16:0]  _GEN_241 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[191:177]};
-  wire [16:0]  _GEN_242 = {1'h0, row_sroa_12_03468_r1[191:176]} + _GEN_13;
+  wire [16:0]  _GEN_241 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[191:177]};
+  wire [16:0]  _GEN_242 = {1'h0, row_sroa_12_03410_r1[191:176]} + _GEN_13;
   wire [15:0]  _GEN_243 = {16{_GEN_242[16]}} | _GEN_242[15:0];
-  wire [16:0]  _GEN_244 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[207:193]};
-  wire [16:0]  _GEN_245 = {1'h0, row_sroa_12_03468_r1[207:192]} + _GEN_13;
+  wire [16:0]  _GEN_244 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[207:193]};
+  wire [16:0]  _GEN_245 = {1'h0, row_sroa_12_03410_r1[207:192]} + _GEN_13;
   wire [15:0]  _GEN_246 = {16{_GEN_245[16]}} | _GEN_245[15:0];
-  wire [16:0]  _GEN_247 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[223:209]};
-  wire [16:0]  _GEN_248 = {1'h0, row_sroa_12_03468_r1[223:208]} + _GEN_13;
+  wire [16:0]  _GEN_247 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[223:209]};
+  wire [16:0]  _GEN_248 = {1'h0, row_sroa_12_03410_r1[223:208]} + _GEN_13;
   wire [15:0]  _GEN_249 = {16{_GEN_248[16]}} | _GEN_248[15:0];
-  wire [16:0]  _GEN_250 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[239:225]};
-  wire [16:0]  _GEN_251 = {1'h0, row_sroa_12_03468_r1[239:224]} + _GEN_13;
+  wire [16:0]  _GEN_250 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[239:225]};
+  wire [16:0]  _GEN_251 = {1'h0, row_sroa_12_03410_r1[239:224]} + _GEN_13;
   wire [15:0]  _GEN_252 = {16{_GEN_251[16]}} | _GEN_251[15:0];
-  wire [16:0]  _GEN_253 = _GEN_13 + {2'h0, row_sroa_12_03468_r1[255:241]};
-  wire [16:0]  _GEN_254 = _GEN_13 + {1'h0, row_sroa_12_03468_r1[255:240]};
-  wire         _GEN_255 = _GEN_139 & cmp_i382_r1s2;
+  wire [16:0]  _GEN_253 = _GEN_13 + {2'h0, row_sroa_12_03410_r1[255:241]};
+  wire [16:0]  _GEN_254 = _GEN_13 + {1'h0, row_sroa_12_03410_r1[255:240]};
+  wire         _GEN_255 = _GEN_139 & cmp_i362_r1s2;
   wire [15:0]  _GEN_256 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_172887_03508_r1
+      ? waiting_sroa_172848_03449_r1
       : {_GEN_158 & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[239:224]
-           & (|(written0_sroa_8_03479_r1[239:224])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[223:208]
-           & (|(written0_sroa_8_03479_r1[223:208])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[207:192]
-           & (|(written0_sroa_8_03479_r1[207:192])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[191:176]
-           & (|(written0_sroa_8_03479_r1[191:176])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[175:160]
-           & (|(written0_sroa_8_03479_r1[175:160])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[159:144]
-           & (|(written0_sroa_8_03479_r1[159:144])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[143:128]
-           & (|(written0_sroa_8_03479_r1[143:128])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[127:112]
-           & (|(written0_sroa_8_03479_r1[127:112])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[111:96]
-           & (|(written0_sroa_8_03479_r1[111:96])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[95:80]
-           & (|(written0_sroa_8_03479_r1[95:80])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[79:64]
-           & (|(written0_sroa_8_03479_r1[79:64])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[63:48]
-           & (|(written0_sroa_8_03479_r1[63:48])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[47:32]
-           & (|(written0_sroa_8_03479_r1[47:32])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[31:16]
-           & (|(written0_sroa_8_03479_r1[31:16])) & _GEN_255,
-         next_sroa_16_03484_r1s2 == written0_sroa_0_03480_r1[15:0]
-           & (|(written0_sroa_8_03479_r1[15:0])) & _GEN_255};
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[239:224]
+           & (|(written0_sroa_8_03421_r1[239:224])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[223:208]
+           & (|(written0_sroa_8_03421_r1[223:208])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[207:192]
+           & (|(written0_sroa_8_03421_r1[207:192])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[191:176]
+           & (|(written0_sroa_8_03421_r1[191:176])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[175:160]
+           & (|(written0_sroa_8_03421_r1[175:160])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[159:144]
+           & (|(written0_sroa_8_03421_r1[159:144])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[143:128]
+           & (|(written0_sroa_8_03421_r1[143:128])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[127:112]
+           & (|(written0_sroa_8_03421_r1[127:112])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[111:96]
+           & (|(written0_sroa_8_03421_r1[111:96])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[95:80]
+           & (|(written0_sroa_8_03421_r1[95:80])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[79:64]
+           & (|(written0_sroa_8_03421_r1[79:64])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[63:48]
+           & (|(written0_sroa_8_03421_r1[63:48])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[47:32]
+           & (|(written0_sroa_8_03421_r1[47:32])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[31:16]
+           & (|(written0_sroa_8_03421_r1[31:16])) & _GEN_255,
+         next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[15:0]
+           & (|(written0_sroa_8_03421_r1[15:0])) & _GEN_255};
   wire         _GEN_257 = and_i248_i_r1s2 & _GEN_157;
-  wire         _GEN_258 = _GEN_34[0] & next_sroa_39_03490_r1s2;
-  wire         _GEN_259 = _GEN_159 & next_sroa_39_03490_r1s2;
-  wire         _GEN_260 = (|_GEN_19) & next_sroa_39_03490_r1s2;
-  wire         _GEN_261 = _GEN_160 & next_sroa_39_03490_r1s2;
-  wire         _GEN_262 = _GEN_20 & next_sroa_39_03490_r1s2;
-  wire         _GEN_263 = _GEN_161 & next_sroa_39_03490_r1s2;
-  wire         _GEN_264 = _GEN_21 & next_sroa_39_03490_r1s2;
-  wire         _GEN_265 = _GEN_162 & next_sroa_39_03490_r1s2;
-  wire         _GEN_266 = _GEN_22 & next_sroa_39_03490_r1s2;
-  wire         _GEN_267 = _GEN_163 & next_sroa_39_03490_r1s2;
-  wire         _GEN_268 = _GEN_23 & next_sroa_39_03490_r1s2;
-  wire         _GEN_269 = _GEN_164 & next_sroa_39_03490_r1s2;
-  wire         _GEN_270 = _GEN_24 & next_sroa_39_03490_r1s2;
-  wire         _GEN_271 = _GEN_165 & next_sroa_39_03490_r1s2;
-  wire         _GEN_272 = _GEN_25 & next_sroa_39_03490_r1s2;
-  wire         _GEN_273 = _GEN_166 & next_sroa_39_03490_r1s2;
-  wire         _GEN_274 = _GEN_26 & next_sroa_39_03490_r1s2;
-  wire         _GEN_275 = _GEN_167 & next_sroa_39_03490_r1s2;
-  wire         _GEN_276 = _GEN_27 & next_sroa_39_03490_r1s2;
-  wire         _GEN_277 = _GEN_168 & next_sroa_39_03490_r1s2;
-  wire         _GEN_278 = next_sroa_39_03490_r1s2 & _GEN_28;
-  wire         _GEN_279 = _GEN_169 & next_sroa_39_03490_r1s2;
-  wire         _GEN_280 = _GEN_29 & next_sroa_39_03490_r1s2;
-  wire         _GEN_281 = _GEN_170 & next_sroa_39_03490_r1s2;
-  wire         _GEN_282 = next_sroa_39_03490_r1s2 & _GEN_30;
-  wire         _GEN_283 = _GEN_171 & next_sroa_39_03490_r1s2;
-  wire         _GEN_284 = _GEN_31 & next_sroa_39_03490_r1s2;
-  wire         _GEN_285 = _GEN_172 & next_sroa_39_03490_r1s2;
-  wire         _GEN_286 = next_sroa_39_03490_r1s2 & _GEN_32;
-  wire         _GEN_287 = _GEN_173 & next_sroa_39_03490_r1s2;
-  wire         _GEN_288 = _GEN_33 & next_sroa_39_03490_r1s2;
+  wire         _GEN_258 = _GEN_34[0] & next_sroa_36_03431_r1s2;
+  wire         _GEN_259 = _GEN_159 & next_sroa_36_03431_r1s2;
+  wire         _GEN_260 = (|_GEN_19) & next_sroa_36_03431_r1s2;
+  wire         _GEN_261 = _GEN_160 & next_sroa_36_03431_r1s2;
+  wire         _GEN_262 = _GEN_20 & next_sroa_36_03431_r1s2;
+  wire         _GEN_263 = _GEN_161 & next_sroa_36_03431_r1s2;
+  wire         _GEN_264 = _GEN_21 & next_sroa_36_03431_r1s2;
+  wire         _GEN_265 = _GEN_162 & next_sroa_36_03431_r1s2;
+  wire         _GEN_266 = _GEN_22 & next_sroa_36_03431_r1s2;
+  wire         _GEN_267 = _GEN_163 & next_sroa_36_03431_r1s2;
+  wire         _GEN_268 = _GEN_23 & next_sroa_36_03431_r1s2;
+  wire         _GEN_269 = _GEN_164 & next_sroa_36_03431_r1s2;
+  wire         _GEN_270 = _GEN_24 & next_sroa_36_03431_r1s2;
+  wire         _GEN_271 = _GEN_165 & next_sroa_36_03431_r1s2;
+  wire         _GEN_272 = _GEN_25 & next_sroa_36_03431_r1s2;
+  wire         _GEN_273 = _GEN_166 & next_sroa_36_03431_r1s2;
+  wire         _GEN_274 = _GEN_26 & next_sroa_36_03431_r1s2;
+  wire         _GEN_275 = _GEN_167 & next_sroa_36_03431_r1s2;
+  wire         _GEN_276 = _GEN_27 & next_sroa_36_03431_r1s2;
+  wire         _GEN_277 = _GEN_168 & next_sroa_36_03431_r1s2;
+  wire         _GEN_278 = next_sroa_36_03431_r1s2 & _GEN_28;
+  wire         _GEN_279 = _GEN_169 & next_sroa_36_03431_r1s2;
+  wire         _GEN_280 = _GEN_29 & next_sroa_36_03431_r1s2;
+  wire         _GEN_281 = _GEN_170 & next_sroa_36_03431_r1s2;
+  wire         _GEN_282 = next_sroa_36_03431_r1s2 & _GEN_30;
+  wire         _GEN_283 = _GEN_171 & next_sroa_36_03431_r1s2;
+  wire         _GEN_284 = _GEN_31 & next_sroa_36_03431_r1s2;
+  wire         _GEN_285 = _GEN_172 & next_sroa_36_03431_r1s2;
+  wire         _GEN_286 = next_sroa_36_03431_r1s2 & _GEN_32;
+  wire         _GEN_287 = _GEN_173 & next_sroa_36_03431_r1s2;
+  wire         _GEN_288 = _GEN_33 & next_sroa_36_03431_r1s2;
   always_ff @(posedge clk) begin
     if (_GEN_4)
-      cmp_i24_not_r1s1 <= _GEN_16;
+      cmp_i23_not_r1s1 <= _GEN_16;
     if (_GEN_3)
-      cmp_i24_not_r1s2 <= cmp_i24_not_r1s1;
+      cmp_i23_not_r1s2 <= cmp_i23_not_r1s1;
     if (_GEN_2)
-      cmp_i24_not_r1s3 <= cmp_i24_not_r1s2;
+      cmp_i23_not_r1s3 <= cmp_i23_not_r1s2;
     if (_GEN_4)
-      order_sroa_20_03515_r1s1 <= order_sroa_20_03515_r1;
+      order_sroa_20_03456_r1s1 <= order_sroa_20_03456_r1;
     if (_GEN_3)
-      order_sroa_20_03515_r1s2 <= order_sroa_20_03515_r1s1;
+      order_sroa_20_03456_r1s2 <= order_sroa_20_03456_r1s1;
     if (_GEN_2)
-      order_sroa_20_03515_r1s3 <= order_sroa_20_03515_r1s2;
+      order_sroa_20_03456_r1s3 <= order_sroa_20_03456_r1s2;
     if (_GEN_4)
       order_sroa_27_0_r1s1 <= order_sroa_27_0_r1;
     if (_GEN_3)
@@ -1912,181 +1891,170 @@ module kv_prefetch_rank_speckv_Prefetch(
       v363_r1s3 <= _GEN_50;
     end
     if (_GEN_4)
-      order_sroa_342934_03516_r1s1 <= order_sroa_342934_03516_r1[15:0];
+      order_sroa_342895_03457_r1s1 <= order_sroa_342895_03457_r1[15:0];
     if (_GEN_3)
-      order_sroa_342934_03516_r1s2 <= order_sroa_342934_03516_r1s1;
+      order_sroa_342895_03457_r1s2 <= order_sroa_342895_03457_r1s1;
     if (_GEN_4)
-      or_i2402_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03514_r1} - 6'h1 < 6'h3;
+      or_i2363_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03455_r1} - 6'h1 < 6'h3;
     if (_GEN_3)
-      or_i2402_r1s2 <= or_i2402_r1s1;
+      or_i2363_r1s2 <= or_i2363_r1s1;
     if (_GEN_4)
       cmp_i24_i_r1s1 <= _GEN_52;
     if (_GEN_3)
       cmp_i24_i_r1s2 <= cmp_i24_i_r1s1;
     if (_GEN_4)
-      cmp_i28_i_r1s1 <= order_sroa_0_03514_r1 == 4'h9;
+      cmp_i28_i_r1s1 <= order_sroa_0_03455_r1 == 4'h9;
     if (_GEN_3)
       cmp_i28_i_r1s2 <= cmp_i28_i_r1s1;
     if (_GEN_4)
-      cmp_i_i815_r1s1 <= _GEN_54;
+      cmp_i_i792_r1s1 <= _GEN_54;
     if (_GEN_3)
-      cmp_i_i815_r1s2 <= cmp_i_i815_r1s1;
+      cmp_i_i792_r1s2 <= cmp_i_i792_r1s1;
     if (_GEN_4)
-      cmp_i20_i_r1s1 <= order_sroa_0_03514_r1 == 4'h2;
+      cmp_i20_i_r1s1 <= order_sroa_0_03455_r1 == 4'h2;
     if (_GEN_3)
       cmp_i20_i_r1s2 <= cmp_i20_i_r1s1;
     if (_GEN_2) begin
       v221_r1s3 <= _GEN_58;
-      weight_i839_sroa_0_mux_val_1_r1s3 <= _GEN_61;
-      weight_i839_sroa_0_mux_val_2_r1s3 <= _GEN_64;
-      weight_i839_sroa_0_mux_val_3_r1s3 <= _GEN_67;
-      weight_i839_sroa_0_mux_val_4_r1s3 <= _GEN_70;
-      weight_i839_sroa_0_mux_val_5_r1s3 <= _GEN_73;
-      weight_i839_sroa_0_mux_val_6_r1s3 <= _GEN_76;
-      weight_i839_sroa_0_mux_val_7_r1s3 <= _GEN_79;
-      weight_i839_sroa_0_mux_val_8_r1s3 <= _GEN_82;
-      weight_i839_sroa_0_mux_val_9_r1s3 <= _GEN_85;
-      weight_i839_sroa_0_mux_val_10_r1s3 <= _GEN_88;
-      weight_i839_sroa_0_mux_val_11_r1s3 <= _GEN_91;
-      weight_i839_sroa_0_mux_val_12_r1s3 <= _GEN_94;
-      weight_i839_sroa_0_mux_val_13_r1s3 <= _GEN_97;
-      weight_i839_sroa_0_mux_val_14_r1s3 <= _GEN_100;
-      weight_i839_sroa_0_mux_val_15_r1s3 <= _GEN_103;
+      weight_i816_sroa_0_mux_val_1_r1s3 <= _GEN_61;
+      weight_i816_sroa_0_mux_val_2_r1s3 <= _GEN_64;
+      weight_i816_sroa_0_mux_val_3_r1s3 <= _GEN_67;
+      weight_i816_sroa_0_mux_val_4_r1s3 <= _GEN_70;
+      weight_i816_sroa_0_mux_val_5_r1s3 <= _GEN_73;
+      weight_i816_sroa_0_mux_val_6_r1s3 <= _GEN_76;
+      weight_i816_sroa_0_mux_val_7_r1s3 <= _GEN_79;
+      weight_i816_sroa_0_mux_val_8_r1s3 <= _GEN_82;
+      weight_i816_sroa_0_mux_val_9_r1s3 <= _GEN_85;
+      weight_i816_sroa_0_mux_val_10_r1s3 <= _GEN_88;
+      weight_i816_sroa_0_mux_val_11_r1s3 <= _GEN_91;
+      weight_i816_sroa_0_mux_val_12_r1s3 <= _GEN_94;
+      weight_i816_sroa_0_mux_val_13_r1s3 <= _GEN_97;
+      weight_i816_sroa_0_mux_val_14_r1s3 <= _GEN_100;
+      weight_i816_sroa_0_mux_val_15_r1s3 <= _GEN_103;
     end
     if (_GEN_4)
-      order_sroa_232931_03520_r1s1 <= order_sroa_232931_03520_r1;
+      order_sroa_232892_03460_r1s1 <= order_sroa_232892_03460_r1;
     if (_GEN_3)
-      sroa_speculated2939_r1s2 <= _GEN_104;
+      sroa_speculated2900_r1s2 <= _GEN_104;
     if (_GEN_2) begin
-      sroa_speculated2939_r1s3 <= sroa_speculated2939_r1s2;
-      or_i2394_r1s3 <= _GEN_105;
+      sroa_speculated2900_r1s3 <= sroa_speculated2900_r1s2;
+      or_i2355_r1s3 <= _GEN_105;
     end
     if (_GEN_4)
-      cmp_i398_i_r1s1 <= order_sroa_0_03514_r1 == 4'h8;
+      cmp_i398_i_r1s1 <= order_sroa_0_03455_r1 == 4'h8;
     if (_GEN_3)
       cmp_i398_i_r1s2 <= cmp_i398_i_r1s1;
     if (_GEN_2)
-      or_i2390_r1s3 <= _GEN_106;
+      or_i2351_r1s3 <= _GEN_106;
     if (_GEN_1)
-      cmp_i24_not_r1s4 <= cmp_i24_not_r1s3;
+      cmp_i23_not_r1s4 <= cmp_i23_not_r1s3;
     if (_GEN_0)
-      cmp_i24_not_r1s5 <= cmp_i24_not_r1s4;
+      cmp_i23_not_r1s5 <= cmp_i23_not_r1s4;
     if (_GEN_4)
-      order_sroa_39_03517_r1s1 <= order_sroa_39_03517_r1;
+      order_sroa_39_03458_r1s1 <= order_sroa_39_03458_r1;
     if (_GEN_3)
-      order_sroa_39_03517_r1s2 <= order_sroa_39_03517_r1s1;
+      order_sroa_39_03458_r1s2 <= order_sroa_39_03458_r1s1;
     if (_GEN_2)
-      order_sroa_39_03517_r1s3 <= order_sroa_39_03517_r1s2;
+      order_sroa_39_03458_r1s3 <= order_sroa_39_03458_r1s2;
     if (_GEN_1)
-      order_sroa_39_03517_r1s4 <= order_sroa_39_03517_r1s3;
+      order_sroa_39_03458_r1s4 <= order_sroa_39_03458_r1s3;
     if (_GEN_0)
-      order_sroa_39_03517_r1s5 <= order_sroa_39_03517_r1s4;
+      order_sroa_39_03458_r1s5 <= order_sroa_39_03458_r1s4;
     if (_GEN_4)
-      order_sroa_422937_03518_r1s1 <= order_sroa_422937_03518_r1;
+      order_sroa_422898_03459_r1s1 <= order_sroa_422898_03459_r1;
     if (_GEN_3)
-      order_sroa_422937_03518_r1s2 <= order_sroa_422937_03518_r1s1;
+      order_sroa_422898_03459_r1s2 <= order_sroa_422898_03459_r1s1;
     if (_GEN_2)
-      order_sroa_422937_03518_r1s3 <= order_sroa_422937_03518_r1s2;
+      order_sroa_422898_03459_r1s3 <= order_sroa_422898_03459_r1s2;
     if (_GEN_1)
-      order_sroa_422937_03518_r1s4 <= order_sroa_422937_03518_r1s3;
+      order_sroa_422898_03459_r1s4 <= order_sroa_422898_03459_r1s3;
     if (_GEN_0)
-      order_sroa_422937_03518_r1s5 <= order_sroa_422937_03518_r1s4;
-    if (_GEN_4)
-      order_sroa_45_03519_r1s1 <= order_sroa_45_03519_r1;
-    if (_GEN_3)
-      order_sroa_45_03519_r1s2 <= order_sroa_45_03519_r1s1;
-    if (_GEN_2)
-      order_sroa_45_03519_r1s3 <= order_sroa_45_03519_r1s2;
-    if (_GEN_1)
-      order_sroa_45_03519_r1s4 <= order_sroa_45_03519_r1s3;
-    if (_GEN_0)
-      order_sroa_45_03519_r1s5 <= order_sroa_45_03519_r1s4;
+      order_sroa_422898_03459_r1s5 <= order_sroa_422898_03459_r1s4;
     if (_GEN_2)
       add_r1s3 <=
-        {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03467_r1, 5'h0};
+        {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03409_r1, 5'h0};
     if (_GEN_4)
-      order_sroa_0_03514_r1s1 <= order_sroa_0_03514_r1;
+      order_sroa_0_03455_r1s1 <= order_sroa_0_03455_r1;
     if (_GEN_3)
-      order_sroa_0_03514_r1s2 <= order_sroa_0_03514_r1s1;
+      order_sroa_0_03455_r1s2 <= order_sroa_0_03455_r1s1;
     if (_GEN_2)
-      add_r1s3__1 <= {2'h0, order_sroa_0_03514_r1s2} + {1'h0, row_sroa_65_03474_r1, 4'h0};
+      add_r1s3__1 <= {2'h0, order_sroa_0_03455_r1s2} + {1'h0, row_sroa_65_03416_r1, 4'h0};
     if (_GEN_1)
       add_r1s4 <= {1'h0, add_r1s3} + {529'h0, add_r1s3__1};
     if (_GEN_4)
-      order_sroa_342934_03516_r1s1__1 <= order_sroa_342934_03516_r1[16];
+      order_sroa_342895_03457_r1s1__1 <= order_sroa_342895_03457_r1[16];
     if (_GEN_3)
-      order_sroa_342934_03516_r1s2__1 <= order_sroa_342934_03516_r1s1__1;
+      order_sroa_342895_03457_r1s2__1 <= order_sroa_342895_03457_r1s1__1;
     if (_GEN_2)
       add_r1s3__2 <=
-        {34'h0, row_sroa_12_03468_r1, 261'h0}
-        + {1'h0, order_sroa_342934_03516_r1s2__1, order_sroa_342934_03516_r1s2, 533'h0};
+        {34'h0, row_sroa_12_03410_r1, 261'h0}
+        + {1'h0, order_sroa_342895_03457_r1s2__1, order_sroa_342895_03457_r1s2, 533'h0};
     if (_GEN_1)
       add_r1s4__1 <= add_r1s3__2;
     if (_GEN_0)
       add_r1s5 <= {16'h0, add_r1s4} + add_r1s4__1;
     if (_GEN_4)
-      hold_next_sroa_53_03493 <= {7'h0, next_sroa_53_03493_r1};
+      hold_next_sroa_50_03434 <= {7'h0, next_sroa_50_03434_r1};
     if (_GEN_2) begin
       hold_spec_select <= _GEN_107;
       hold_lost_pages_sroa_0_1 <= _GEN_108;
       hold_corrupted_rows_sroa_0_1 <= _GEN_109;
     end
     if (_GEN_110)
-      order_sroa_27_0_r1 <= _GEN_5 ? 16'h0 : next_sroa_16_03484_r1;
+      order_sroa_27_0_r1 <= _GEN_5 ? 16'h0 : next_sroa_16_03426_r1;
     if (_GEN_111) begin
-      other_keys_sroa_0_03523_r1 <= _GEN_5 ? 32'h0 : _GEN_107;
-      lost_pages_sroa_0_03522_r1 <= _GEN_5 ? 32'h0 : _GEN_108;
-      corrupted_rows_sroa_0_03521_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
+      other_keys_sroa_0_03463_r1 <= _GEN_5 ? 32'h0 : _GEN_107;
+      lost_pages_sroa_0_03462_r1 <= _GEN_5 ? 32'h0 : _GEN_108;
+      corrupted_rows_sroa_0_03461_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
     end
     if (_GEN_110) begin
-      order_sroa_232931_03520_r1 <= _GEN_5 ? 64'h0 : next_sroa_113400_03483_r1;
-      order_sroa_45_03519_r1 <= _GEN_5 ? 32'h0 : next_sroa_32_03488_r1;
-      order_sroa_422937_03518_r1 <= _GEN_5 ? 64'h0 : next_sroa_293408_03487_r1;
-      order_sroa_39_03517_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03486_r1;
-      order_sroa_342934_03516_r1 <= _GEN_5 ? 17'h0 : next_sroa_213405_03485_r1;
-      order_sroa_20_03515_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03482_r1;
-      order_sroa_0_03514_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03481_r1;
+      order_sroa_232892_03460_r1 <= _GEN_5 ? 64'h0 : next_sroa_113343_03425_r1;
+      order_sroa_422898_03459_r1 <= _GEN_5 ? 64'h0 : next_sroa_293351_03429_r1;
+      order_sroa_39_03458_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03428_r1;
+      order_sroa_342895_03457_r1 <= _GEN_5 ? 17'h0 : next_sroa_213348_03427_r1;
+      order_sroa_20_03456_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03424_r1;
+      order_sroa_0_03455_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03423_r1;
     end
     if (_GEN_4)
-      cmp_i2155_r1s1 <= _GEN_112[1:0] == 2'h0;
+      cmp_i2132_r1s1 <= _GEN_112[1:0] == 2'h0;
     if (_GEN_3)
-      cmp_i2155_r1s2 <= cmp_i2155_r1s1;
+      cmp_i2132_r1s2 <= cmp_i2132_r1s1;
     if (_GEN_4)
-      tobool_not_i695_r1s1 <= ~(_GEN_112[2]);
+      tobool_not_i672_r1s1 <= ~(_GEN_112[2]);
     if (_GEN_3) begin
-      tobool_not_i695_r1s2 <= tobool_not_i695_r1s1;
+      tobool_not_i672_r1s2 <= tobool_not_i672_r1s1;
       table_r1s2 <= _table_0_rd;
     end
     if (_GEN_4)
-      tobool_not_i690_r1s1 <= ~(_GEN_112[0]);
+      tobool_not_i667_r1s1 <= ~(_GEN_112[0]);
     if (_GEN_3)
-      tobool_not_i690_r1s2 <= tobool_not_i690_r1s1;
+      tobool_not_i667_r1s2 <= tobool_not_i667_r1s1;
     if (_GEN_111) begin
-      waiting_sroa_0_03513_r1 <= _GEN_5 ? 256'h0 : _GEN_113;
-      waiting_sroa_5_03512_r1 <= _GEN_5 ? 256'h0 : _GEN_114;
+      waiting_sroa_0_03454_r1 <= _GEN_5 ? 256'h0 : _GEN_113;
+      waiting_sroa_5_03453_r1 <= _GEN_5 ? 256'h0 : _GEN_114;
     end
     if (_GEN_116)
-      waiting_sroa_8_03511_r1 <= _GEN_5 ? 64'h0 : _GEN_115;
+      waiting_sroa_8_03452_r1 <= _GEN_5 ? 64'h0 : _GEN_115;
     if (_GEN_111)
-      waiting_sroa_11_03510_r1 <= _GEN_5 ? 2'h0 : _GEN_117;
+      waiting_sroa_11_03451_r1 <= _GEN_5 ? 2'h0 : _GEN_117;
     if (_GEN_3)
       parity_r1s2 <= ^_table_0_rd;
     if (_GEN_111)
-      waiting_sroa_14_03509_r1 <= ~_GEN_5 & _GEN_118;
+      waiting_sroa_14_03450_r1 <= ~_GEN_5 & _GEN_118;
     if (_GEN_4)
       far_sroa_14_0_r1s1 <= _GEN_119;
     if (_GEN_3)
       far_sroa_14_0_r1s2 <= far_sroa_14_0_r1s1;
     if (_GEN_4)
-      cmp_i49_i525_r1s1 <= ~next_sroa_48_03492_r1 & orders_dout[3:0] == 4'h1;
+      cmp_i49_i504_r1s1 <= ~next_sroa_45_03433_r1 & orders_dout[3:0] == 4'h1;
     if (_GEN_3)
-      cmp_i49_i525_r1s2 <= cmp_i49_i525_r1s1;
+      cmp_i49_i504_r1s2 <= cmp_i49_i504_r1s1;
     if (_GEN_4)
-      far_sroa_103386_0_r1s1 <= next_sroa_48_03492_r1 ? 64'h0 : orders_dout[75:12];
+      far_sroa_103329_0_r1s1 <= next_sroa_45_03433_r1 ? 64'h0 : orders_dout[75:12];
     if (_GEN_3)
-      cmp_i31_i541_r1s2 <= _GEN_115 == far_sroa_103386_0_r1s1;
+      cmp_i31_i520_r1s2 <= _GEN_115 == far_sroa_103329_0_r1s1;
     if (_GEN_111)
-      waiting_sroa_172887_03508_r1 <=
+      waiting_sroa_172848_03449_r1 <=
         _GEN_5
           ? 16'h0
           : {_GEN_174 & _GEN_121,
@@ -2106,11 +2074,11 @@ module kv_prefetch_rank_speckv_Prefetch(
              far_sroa_14_0_r1s2 == _GEN_113[31:16] & (|(_GEN_114[31:16])) & _GEN_174,
              far_sroa_14_0_r1s2 == _GEN_113[15:0] & (|(_GEN_114[15:0])) & _GEN_174};
     if (_GEN_4)
-      v375_r1s1 <= next_sroa_48_03492_r1 ? 17'h0 : orders_dout[108:92];
+      v375_r1s1 <= next_sroa_45_03433_r1 ? 17'h0 : orders_dout[108:92];
     if (_GEN_3)
       v375_r1s2 <= v375_r1s1;
     if (_GEN_111) begin
-      waiting_sroa_212888_03507_r1 <=
+      waiting_sroa_212849_03448_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_121 ? {16{_GEN_190[16]}} | _GEN_190[15:0] : v375_r1s2[15:0],
@@ -2129,68 +2097,67 @@ module kv_prefetch_rank_speckv_Prefetch(
              {16{_GEN_177[16]}} | _GEN_177[15:0],
              {16{_GEN_176[16]}} | _GEN_176[15:0],
              {16{_GEN_175[16]}} | _GEN_175[15:0]};
-      waiting_sroa_24_03506_r1 <= ~_GEN_5 & _GEN_120;
-      written1_sroa_0_03505_r1 <= _GEN_5 ? 256'h0 : written0_sroa_0_03480_r1;
-      written1_sroa_6_03504_r1 <= _GEN_5 ? 256'h0 : written0_sroa_8_03479_r1;
+      waiting_sroa_24_03447_r1 <= ~_GEN_5 & _GEN_120;
+      written1_sroa_0_03446_r1 <= _GEN_5 ? 256'h0 : written0_sroa_0_03422_r1;
+      written1_sroa_6_03445_r1 <= _GEN_5 ? 256'h0 : written0_sroa_8_03421_r1;
     end
     if (_GEN_116)
-      written1_sroa_10_03503_r1 <= _GEN_5 ? 64'h0 : written0_sroa_14_03478_r1;
+      written1_sroa_10_03444_r1 <= _GEN_5 ? 64'h0 : written0_sroa_14_03420_r1;
     if (_GEN_111) begin
-      written1_sroa_14_03502_r1 <= ~_GEN_5 & written0_sroa_20_03477_r1;
-      written1_sroa_18_03501_r1 <= ~_GEN_5 & written0_sroa_26_03476_r1;
-      written2_sroa_14_03500_r1 <= ~_GEN_5 & written1_sroa_18_03501_r1;
-      written2_sroa_11_03499_r1 <= ~_GEN_5 & written1_sroa_14_03502_r1;
+      written1_sroa_14_03443_r1 <= ~_GEN_5 & written0_sroa_20_03419_r1;
+      written1_sroa_18_03442_r1 <= ~_GEN_5 & written0_sroa_26_03418_r1;
+      written2_sroa_14_03441_r1 <= ~_GEN_5 & written1_sroa_18_03442_r1;
+      written2_sroa_11_03440_r1 <= ~_GEN_5 & written1_sroa_14_03443_r1;
     end
     if (_GEN_116)
-      written2_sroa_8_03498_r1 <= _GEN_5 ? 64'h0 : written1_sroa_10_03503_r1;
+      written2_sroa_8_03439_r1 <= _GEN_5 ? 64'h0 : written1_sroa_10_03444_r1;
     if (_GEN_111) begin
-      written2_sroa_5_03497_r1 <= _GEN_5 ? 256'h0 : written1_sroa_6_03504_r1;
-      written2_sroa_0_03496_r1 <= _GEN_5 ? 256'h0 : written1_sroa_0_03505_r1;
+      written2_sroa_5_03438_r1 <= _GEN_5 ? 256'h0 : written1_sroa_6_03445_r1;
+      written2_sroa_0_03437_r1 <= _GEN_5 ? 256'h0 : written1_sroa_0_03446_r1;
     end
     if (_GEN_110)
-      made_up_sroa_0_03495_r1 <=
-        _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03495_r1 - 2'h1;
+      made_up_sroa_0_03436_r1 <=
+        _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03436_r1 - 2'h1;
     if (_GEN_4)
       and_i254_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
     if (_GEN_3)
       and_i254_i_r1s2 <= and_i254_i_r1s1;
     if (_GEN_111)
-      holds_next_sroa_0_03494_r1 <=
+      holds_next_sroa_0_03435_r1 <=
         ~_GEN_5
-        & ((far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[15:0] & _GEN_122
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[31:16] & _GEN_123
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[47:32] & _GEN_124
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[63:48] & _GEN_125
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[79:64] & _GEN_126
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[95:80] & _GEN_127
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[111:96] & _GEN_128
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[127:112] & _GEN_129
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[143:128] & _GEN_130
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[159:144] & _GEN_131
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[175:160] & _GEN_132
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[191:176] & _GEN_133
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[207:192] & _GEN_134
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[223:208] & _GEN_135
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[239:224] & _GEN_136
-            | far_sroa_14_0_r1s2 == row_sroa_0_03467_r1[255:240] & _GEN_137) & ~_GEN_55
+        & ((far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[15:0] & _GEN_122
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[31:16] & _GEN_123
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[47:32] & _GEN_124
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[63:48] & _GEN_125
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[79:64] & _GEN_126
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[95:80] & _GEN_127
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[111:96] & _GEN_128
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[127:112] & _GEN_129
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[143:128] & _GEN_130
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[159:144] & _GEN_131
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[175:160] & _GEN_132
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[191:176] & _GEN_133
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[207:192] & _GEN_134
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[223:208] & _GEN_135
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[239:224] & _GEN_136
+            | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[255:240] & _GEN_137) & ~_GEN_55
            | and_i254_i_r1s2);
     if (_GEN_110) begin
-      next_sroa_53_03493_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[218];
-      next_sroa_48_03492_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[217];
-      next_sroa_44_03491_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[216];
-      next_sroa_39_03490_r1 <= _GEN_12 ? 8'h0 : orders_dout[218:211];
-      next_sroa_35_03489_r1 <= ~_GEN_5 & ~next_sroa_48_03492_r1 & orders_dout[210];
-      next_sroa_32_03488_r1 <= _GEN_12 ? 32'h0 : orders_dout[209:178];
-      next_sroa_293408_03487_r1 <= _GEN_12 ? 64'h0 : orders_dout[177:114];
-      next_sroa_26_03486_r1 <= _GEN_12 ? 5'h0 : orders_dout[113:109];
-      next_sroa_213405_03485_r1 <= _GEN_12 ? 17'h0 : orders_dout[108:92];
-      next_sroa_16_03484_r1 <= _GEN_12 ? 16'h0 : orders_dout[91:76];
-      next_sroa_113400_03483_r1 <= _GEN_12 ? 64'h0 : orders_dout[75:12];
-      next_sroa_8_03482_r1 <= _GEN_12 ? 8'h0 : orders_dout[11:4];
-      next_sroa_0_03481_r1 <= _GEN_12 ? 4'h0 : orders_dout[3:0];
+      next_sroa_50_03434_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[186];
+      next_sroa_45_03433_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[185];
+      next_sroa_41_03432_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[184];
+      next_sroa_36_03431_r1 <= _GEN_12 ? 8'h0 : orders_dout[186:179];
+      next_sroa_32_03430_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[178];
+      next_sroa_293351_03429_r1 <= _GEN_12 ? 64'h0 : orders_dout[177:114];
+      next_sroa_26_03428_r1 <= _GEN_12 ? 5'h0 : orders_dout[113:109];
+      next_sroa_213348_03427_r1 <= _GEN_12 ? 17'h0 : orders_dout[108:92];
+      next_sroa_16_03426_r1 <= _GEN_12 ? 16'h0 : orders_dout[91:76];
+      next_sroa_113343_03425_r1 <= _GEN_12 ? 64'h0 : orders_dout[75:12];
+      next_sroa_8_03424_r1 <= _GEN_12 ? 8'h0 : orders_dout[11:4];
+      next_sroa_0_03423_r1 <= _GEN_12 ? 4'h0 : orders_dout[3:0];
     end
     if (_GEN_111) begin
-      written0_sroa_0_03480_r1 <=
+      written0_sroa_0_03422_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_50,
@@ -2209,7 +2176,7 @@ module kv_prefetch_rank_speckv_Prefetch(
              _GEN_37,
              _GEN_36,
              _GEN_35};
-      written0_sroa_8_03479_r1 <=
+      written0_sroa_8_03421_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_103,
@@ -2230,45 +2197,45 @@ module kv_prefetch_rank_speckv_Prefetch(
              _GEN_58};
     end
     if (_GEN_116)
-      written0_sroa_14_03478_r1 <= _GEN_5 ? 64'h0 : _GEN_104;
+      written0_sroa_14_03420_r1 <= _GEN_5 ? 64'h0 : _GEN_104;
     if (_GEN_111) begin
-      written0_sroa_20_03477_r1 <= ~_GEN_5 & _GEN_105;
-      written0_sroa_26_03476_r1 <= ~_GEN_5 & _GEN_106;
+      written0_sroa_20_03419_r1 <= ~_GEN_5 & _GEN_105;
+      written0_sroa_26_03418_r1 <= ~_GEN_5 & _GEN_106;
     end
     if (_GEN_4)
-      and_r1s1 <= ~(next_sroa_39_03490_r1[0]) & _GEN_138;
+      and_r1s1 <= ~(next_sroa_36_03431_r1[0]) & _GEN_138;
     if (_GEN_3)
       and_r1s2 <= and_r1s1;
     if (_GEN_4)
-      tobool_not_i_i_r1s1 <= ~(next_sroa_39_03490_r1[1]);
+      tobool_not_i_i_r1s1 <= ~(next_sroa_36_03431_r1[1]);
     if (_GEN_3)
       tobool_not_i_i_r1s2 <= tobool_not_i_i_r1s1;
     if (_GEN_4)
-      next_sroa_113400_03483_r1s1 <= next_sroa_113400_03483_r1;
+      next_sroa_113343_03425_r1s1 <= next_sroa_113343_03425_r1;
     if (_GEN_3)
-      cmp_i31_i443_r1s2 <= written0_sroa_14_03478_r1 == next_sroa_113400_03483_r1s1;
+      cmp_i31_i422_r1s2 <= written0_sroa_14_03420_r1 == next_sroa_113343_03425_r1s1;
     if (_GEN_4)
-      and_i248_i_r1s1 <= _GEN_138 & next_sroa_39_03490_r1[0];
+      and_i248_i_r1s1 <= _GEN_138 & next_sroa_36_03431_r1[0];
     if (_GEN_3)
       and_i248_i_r1s2 <= and_i248_i_r1s1;
     if (_GEN_4)
-      next_sroa_16_03484_r1s1 <= next_sroa_16_03484_r1;
+      next_sroa_16_03426_r1s1 <= next_sroa_16_03426_r1;
     if (_GEN_3)
-      next_sroa_16_03484_r1s2 <= next_sroa_16_03484_r1s1;
+      next_sroa_16_03426_r1s2 <= next_sroa_16_03426_r1s1;
     if (_GEN_4)
-      next_sroa_35_03489_r1s1 <= next_sroa_35_03489_r1;
+      next_sroa_32_03430_r1s1 <= next_sroa_32_03430_r1;
     if (_GEN_3)
-      or_i2386_r1s2 <=
-        cmp_i_i815_r1s1
-          ? next_sroa_35_03489_r1s1
-          : row_sroa_25_03469_r1 == next_sroa_113400_03483_r1s1;
+      or_i2347_r1s2 <=
+        cmp_i_i792_r1s1
+          ? next_sroa_32_03430_r1s1
+          : row_sroa_25_03411_r1 == next_sroa_113343_03425_r1s1;
     if (_GEN_111)
-      row_sroa_76_03475_r1 <=
+      row_sroa_76_03417_r1 <=
         ~_GEN_5
         & (and_r1s2
            & (tobool_not_i_i_r1s2
-                ? waiting_sroa_172887_03508_r1 == 16'h0
-                : ~(_GEN_139 & holds_next_sroa_0_03494_r1)) | and_i248_i_r1s2
+                ? waiting_sroa_172848_03449_r1 == 16'h0
+                : ~(_GEN_139 & holds_next_sroa_0_03435_r1)) | and_i248_i_r1s2
            & ({_GEN_155,
                _GEN_154,
                _GEN_153,
@@ -2286,115 +2253,115 @@ module kv_prefetch_rank_speckv_Prefetch(
                _GEN_141,
                _GEN_140} == 16'h0 | ~_GEN_157));
     if (_GEN_4)
-      tobool145_not_i_r1s1 <= ~(next_sroa_39_03490_r1[0]);
+      tobool145_not_i_r1s1 <= ~(next_sroa_36_03431_r1[0]);
     if (_GEN_3)
       tobool145_not_i_r1s2 <= tobool145_not_i_r1s1;
     if (_GEN_111)
-      row_sroa_65_03474_r1 <=
+      row_sroa_65_03416_r1 <=
         ~_GEN_5
         & (tobool145_not_i_r1s2
-             ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03506_r1 : _GEN_139)
+             ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03447_r1 : _GEN_139)
              : _GEN_156);
     if (_GEN_4)
-      next_sroa_44_03491_r1s1 <= next_sroa_44_03491_r1;
+      next_sroa_41_03432_r1s1 <= next_sroa_41_03432_r1;
     if (_GEN_3)
-      next_sroa_44_03491_r1s2 <= next_sroa_44_03491_r1s1;
+      next_sroa_41_03432_r1s2 <= next_sroa_41_03432_r1s1;
     if (_GEN_4)
-      next_sroa_213405_03485_r1s1 <= next_sroa_213405_03485_r1;
+      next_sroa_213348_03427_r1s1 <= next_sroa_213348_03427_r1;
     if (_GEN_3)
-      next_sroa_213405_03485_r1s2 <= next_sroa_213405_03485_r1s1;
+      next_sroa_213348_03427_r1s2 <= next_sroa_213348_03427_r1s1;
     if (_GEN_111)
-      row_sroa_583330_03473_r1 <=
+      row_sroa_583276_03415_r1 <=
         _GEN_5
           ? 256'h0
-          : {next_sroa_44_03491_r1s2
+          : {next_sroa_41_03432_r1s2
                ? (~_GEN_33
                     ? (_GEN_155
                          ? (_GEN_56
                               ? {16{_GEN_253[16]}} | _GEN_253[15:0]
                               : {16{_GEN_254[16]}} | _GEN_254[15:0])
-                         : next_sroa_213405_03485_r1s2[15:0])
-                    : ~_GEN_154 ? next_sroa_213405_03485_r1s2[15:0] : _GEN_252)
+                         : next_sroa_213348_03427_r1s2[15:0])
+                    : ~_GEN_154 ? next_sroa_213348_03427_r1s2[15:0] : _GEN_252)
                : _GEN_210[255:240],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_32
                     ? (_GEN_56 ? {16{_GEN_250[16]}} | _GEN_250[15:0] : _GEN_252)
                     : _GEN_249)
                : _GEN_210[239:224],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_31
                     ? (_GEN_56 ? {16{_GEN_247[16]}} | _GEN_247[15:0] : _GEN_249)
                     : _GEN_246)
                : _GEN_210[223:208],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_30
                     ? (_GEN_56 ? {16{_GEN_244[16]}} | _GEN_244[15:0] : _GEN_246)
                     : _GEN_243)
                : _GEN_210[207:192],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_29
                     ? (_GEN_56 ? {16{_GEN_241[16]}} | _GEN_241[15:0] : _GEN_243)
                     : _GEN_240)
                : _GEN_210[191:176],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_28
                     ? (_GEN_56 ? {16{_GEN_238[16]}} | _GEN_238[15:0] : _GEN_240)
                     : _GEN_237)
                : _GEN_210[175:160],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_27
                     ? (_GEN_56 ? {16{_GEN_235[16]}} | _GEN_235[15:0] : _GEN_237)
                     : _GEN_234)
                : _GEN_210[159:144],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_26
                     ? (_GEN_56 ? {16{_GEN_232[16]}} | _GEN_232[15:0] : _GEN_234)
                     : _GEN_231)
                : _GEN_210[143:128],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_25
                     ? (_GEN_56 ? {16{_GEN_229[16]}} | _GEN_229[15:0] : _GEN_231)
                     : _GEN_228)
                : _GEN_210[127:112],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_24
                     ? (_GEN_56 ? {16{_GEN_226[16]}} | _GEN_226[15:0] : _GEN_228)
                     : _GEN_225)
                : _GEN_210[111:96],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (~_GEN_23
                     ? (_GEN_56 ? {16{_GEN_223[16]}} | _GEN_223[15:0] : _GEN_225)
                     : _GEN_222)
                : _GEN_210[95:80],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (_GEN_22
                     ? _GEN_219
                     : _GEN_56 ? {16{_GEN_220[16]}} | _GEN_220[15:0] : _GEN_222)
                : _GEN_210[79:64],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (_GEN_21
                     ? _GEN_216
                     : _GEN_56 ? {16{_GEN_217[16]}} | _GEN_217[15:0] : _GEN_219)
                : _GEN_210[63:48],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (_GEN_20
                     ? _GEN_213
                     : _GEN_56 ? {16{_GEN_214[16]}} | _GEN_214[15:0] : _GEN_216)
                : _GEN_210[47:32],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? ((|_GEN_19)
                     ? _GEN_193
                     : _GEN_56 ? {16{_GEN_211[16]}} | _GEN_211[15:0] : _GEN_213)
                : _GEN_210[31:16],
-             next_sroa_44_03491_r1s2
+             next_sroa_41_03432_r1s2
                ? (_GEN_56 ? {16{_GEN_191[16]}} | _GEN_191[15:0] : _GEN_193)
                : _GEN_210[15:0]};
     if (_GEN_4)
-      cmp_i382_r1s1 <= _GEN_138;
+      cmp_i362_r1s1 <= _GEN_138;
     if (_GEN_3)
-      cmp_i382_r1s2 <= cmp_i382_r1s1;
+      cmp_i362_r1s2 <= cmp_i362_r1s1;
     if (_GEN_111) begin
-      row_sroa_513326_03472_r1 <=
+      row_sroa_513272_03414_r1 <=
         _GEN_5
           ? 16'h0
           : {tobool145_not_i_r1s2 & _GEN_256[15] | _GEN_257
@@ -2429,226 +2396,226 @@ module kv_prefetch_rank_speckv_Prefetch(
                & ((|_GEN_19) ? _GEN_140 : _GEN_141) & ~_GEN_159,
              tobool145_not_i_r1s2 & _GEN_256[0] | and_i248_i_r1s2 & _GEN_140 & _GEN_157
                & ~(_GEN_34[0])};
-      row_sroa_41_03471_r1 <=
+      row_sroa_41_03413_r1 <=
         ~_GEN_5
         & (tobool145_not_i_r1s2
              ? (tobool_not_i_i_r1s2
-                  ? waiting_sroa_14_03509_r1
-                  : written0_sroa_26_03476_r1)
+                  ? waiting_sroa_14_03450_r1
+                  : written0_sroa_26_03418_r1)
              : _GEN_106);
-      row_sroa_33_03470_r1 <=
+      row_sroa_33_03412_r1 <=
         _GEN_5
           ? 2'h0
           : tobool145_not_i_r1s2
               ? (tobool_not_i_i_r1s2
-                   ? waiting_sroa_11_03510_r1
-                   : {1'h0, written0_sroa_20_03477_r1})
+                   ? waiting_sroa_11_03451_r1
+                   : {1'h0, written0_sroa_20_03419_r1})
               : {1'h0, _GEN_105};
     end
     if (_GEN_116)
-      row_sroa_25_03469_r1 <=
+      row_sroa_25_03411_r1 <=
         _GEN_5
           ? 64'h0
           : tobool145_not_i_r1s1
               ? (tobool_not_i_i_r1s1
-                   ? waiting_sroa_8_03511_r1
-                   : written0_sroa_14_03478_r1)
+                   ? waiting_sroa_8_03452_r1
+                   : written0_sroa_14_03420_r1)
               : _GEN_104;
     if (_GEN_4)
-      next_sroa_39_03490_r1s1 <= next_sroa_39_03490_r1[0];
+      next_sroa_36_03431_r1s1 <= next_sroa_36_03431_r1[0];
     if (_GEN_3)
-      next_sroa_39_03490_r1s2 <= next_sroa_39_03490_r1s1;
+      next_sroa_36_03431_r1s2 <= next_sroa_36_03431_r1s1;
     if (_GEN_111) begin
-      row_sroa_12_03468_r1 <=
+      row_sroa_12_03410_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_287
                ? _GEN_51
                : ~_GEN_288
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_101 : _GEN_14[255:240])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_101 : _GEN_14[255:240])
                    : _GEN_102,
              _GEN_285
                ? _GEN_51
                : ~_GEN_286
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_98 : _GEN_14[239:224])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_98 : _GEN_14[239:224])
                    : _GEN_99,
              _GEN_283
                ? _GEN_51
                : ~_GEN_284
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_95 : _GEN_14[223:208])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_95 : _GEN_14[223:208])
                    : _GEN_96,
              _GEN_281
                ? _GEN_51
                : ~_GEN_282
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_92 : _GEN_14[207:192])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_92 : _GEN_14[207:192])
                    : _GEN_93,
              _GEN_279
                ? _GEN_51
                : ~_GEN_280
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_89 : _GEN_14[191:176])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_89 : _GEN_14[191:176])
                    : _GEN_90,
              _GEN_277
                ? _GEN_51
                : ~_GEN_278
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_86 : _GEN_14[175:160])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_86 : _GEN_14[175:160])
                    : _GEN_87,
              _GEN_275
                ? _GEN_51
                : ~_GEN_276
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_83 : _GEN_14[159:144])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_83 : _GEN_14[159:144])
                    : _GEN_84,
              _GEN_273
                ? _GEN_51
                : ~_GEN_274
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_80 : _GEN_14[143:128])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_80 : _GEN_14[143:128])
                    : _GEN_81,
              _GEN_271
                ? _GEN_51
                : ~_GEN_272
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_77 : _GEN_14[127:112])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_77 : _GEN_14[127:112])
                    : _GEN_78,
              _GEN_269
                ? _GEN_51
                : ~_GEN_270
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_74 : _GEN_14[111:96])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_74 : _GEN_14[111:96])
                    : _GEN_75,
              _GEN_267
                ? _GEN_51
                : ~_GEN_268
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_71 : _GEN_14[95:80])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_71 : _GEN_14[95:80])
                    : _GEN_72,
              _GEN_265
                ? _GEN_51
                : ~_GEN_266
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_69 : _GEN_14[79:64])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_69 : _GEN_14[79:64])
                    : _GEN_68,
              _GEN_263
                ? _GEN_51
                : ~_GEN_264
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_66 : _GEN_14[63:48])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_66 : _GEN_14[63:48])
                    : _GEN_65,
              _GEN_261
                ? _GEN_51
                : ~_GEN_262
-                   ? (next_sroa_44_03491_r1s2 ? _GEN_63 : _GEN_14[47:32])
+                   ? (next_sroa_41_03432_r1s2 ? _GEN_63 : _GEN_14[47:32])
                    : _GEN_62,
              _GEN_259
                ? _GEN_51
-               : _GEN_260 ? _GEN_59 : next_sroa_44_03491_r1s2 ? _GEN_60 : _GEN_14[31:16],
-             _GEN_17 & next_sroa_39_03490_r1s2
-               ? order_sroa_342934_03516_r1s2
-               : _GEN_258 ? _GEN_51 : next_sroa_44_03491_r1s2 ? _GEN_57 : _GEN_14[15:0]};
-      row_sroa_0_03467_r1 <=
+               : _GEN_260 ? _GEN_59 : next_sroa_41_03432_r1s2 ? _GEN_60 : _GEN_14[31:16],
+             _GEN_17 & next_sroa_36_03431_r1s2
+               ? order_sroa_342895_03457_r1s2
+               : _GEN_258 ? _GEN_51 : next_sroa_41_03432_r1s2 ? _GEN_57 : _GEN_14[15:0]};
+      row_sroa_0_03409_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_287
                ? order_sroa_27_0_r1s2
                : ~_GEN_288
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[255:240]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[255:240]
                         : _GEN_15[255:240])
-                   : row_sroa_0_03467_r1[239:224],
+                   : row_sroa_0_03409_r1[239:224],
              _GEN_285
                ? order_sroa_27_0_r1s2
                : ~_GEN_286
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[239:224]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[239:224]
                         : _GEN_15[239:224])
-                   : row_sroa_0_03467_r1[223:208],
+                   : row_sroa_0_03409_r1[223:208],
              _GEN_283
                ? order_sroa_27_0_r1s2
                : ~_GEN_284
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[223:208]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[223:208]
                         : _GEN_15[223:208])
-                   : row_sroa_0_03467_r1[207:192],
+                   : row_sroa_0_03409_r1[207:192],
              _GEN_281
                ? order_sroa_27_0_r1s2
                : ~_GEN_282
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[207:192]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[207:192]
                         : _GEN_15[207:192])
-                   : row_sroa_0_03467_r1[191:176],
+                   : row_sroa_0_03409_r1[191:176],
              _GEN_279
                ? order_sroa_27_0_r1s2
                : ~_GEN_280
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[191:176]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[191:176]
                         : _GEN_15[191:176])
-                   : row_sroa_0_03467_r1[175:160],
+                   : row_sroa_0_03409_r1[175:160],
              _GEN_277
                ? order_sroa_27_0_r1s2
                : ~_GEN_278
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[175:160]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[175:160]
                         : _GEN_15[175:160])
-                   : row_sroa_0_03467_r1[159:144],
+                   : row_sroa_0_03409_r1[159:144],
              _GEN_275
                ? order_sroa_27_0_r1s2
                : ~_GEN_276
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[159:144]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[159:144]
                         : _GEN_15[159:144])
-                   : row_sroa_0_03467_r1[143:128],
+                   : row_sroa_0_03409_r1[143:128],
              _GEN_273
                ? order_sroa_27_0_r1s2
                : ~_GEN_274
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[143:128]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[143:128]
                         : _GEN_15[143:128])
-                   : row_sroa_0_03467_r1[127:112],
+                   : row_sroa_0_03409_r1[127:112],
              _GEN_271
                ? order_sroa_27_0_r1s2
                : ~_GEN_272
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[127:112]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[127:112]
                         : _GEN_15[127:112])
-                   : row_sroa_0_03467_r1[111:96],
+                   : row_sroa_0_03409_r1[111:96],
              _GEN_269
                ? order_sroa_27_0_r1s2
                : ~_GEN_270
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[111:96]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[111:96]
                         : _GEN_15[111:96])
-                   : row_sroa_0_03467_r1[95:80],
+                   : row_sroa_0_03409_r1[95:80],
              _GEN_267
                ? order_sroa_27_0_r1s2
                : ~_GEN_268
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[95:80]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[95:80]
                         : _GEN_15[95:80])
-                   : row_sroa_0_03467_r1[79:64],
+                   : row_sroa_0_03409_r1[79:64],
              _GEN_265
                ? order_sroa_27_0_r1s2
                : ~_GEN_266
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[79:64]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[79:64]
                         : _GEN_15[79:64])
-                   : row_sroa_0_03467_r1[63:48],
+                   : row_sroa_0_03409_r1[63:48],
              _GEN_263
                ? order_sroa_27_0_r1s2
                : ~_GEN_264
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[63:48]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[63:48]
                         : _GEN_15[63:48])
-                   : row_sroa_0_03467_r1[47:32],
+                   : row_sroa_0_03409_r1[47:32],
              _GEN_261
                ? order_sroa_27_0_r1s2
                : ~_GEN_262
-                   ? (next_sroa_44_03491_r1s2
-                        ? row_sroa_0_03467_r1[47:32]
+                   ? (next_sroa_41_03432_r1s2
+                        ? row_sroa_0_03409_r1[47:32]
                         : _GEN_15[47:32])
-                   : row_sroa_0_03467_r1[31:16],
+                   : row_sroa_0_03409_r1[31:16],
              _GEN_259
                ? order_sroa_27_0_r1s2
                : _GEN_260
-                   ? row_sroa_0_03467_r1[15:0]
-                   : next_sroa_44_03491_r1s2
-                       ? row_sroa_0_03467_r1[31:16]
+                   ? row_sroa_0_03409_r1[15:0]
+                   : next_sroa_41_03432_r1s2
+                       ? row_sroa_0_03409_r1[31:16]
                        : _GEN_15[31:16],
              _GEN_258
                ? order_sroa_27_0_r1s2
-               : next_sroa_44_03491_r1s2 ? row_sroa_0_03467_r1[15:0] : _GEN_15[15:0]};
+               : next_sroa_41_03432_r1s2 ? row_sroa_0_03409_r1[15:0] : _GEN_15[15:0]};
     end
   end // always_ff @(posedge)
   hlsc_ram #(
@@ -2660,26 +2627,26 @@ module kv_prefetch_rank_speckv_Prefetch(
   ) table_0 (
     .clk     (clk),
     .we      (_GEN_6 & ~rst),
-    .wa      (order_sroa_20_03515_r1s3),
+    .wa      (order_sroa_20_03456_r1s3),
     .wd
-      ({or_i2390_r1s3
-          ^ ^{or_i2394_r1s3,
-              sroa_speculated2939_r1s3,
-              weight_i839_sroa_0_mux_val_15_r1s3,
-              weight_i839_sroa_0_mux_val_14_r1s3,
-              weight_i839_sroa_0_mux_val_13_r1s3,
-              weight_i839_sroa_0_mux_val_12_r1s3,
-              weight_i839_sroa_0_mux_val_11_r1s3,
-              weight_i839_sroa_0_mux_val_10_r1s3,
-              weight_i839_sroa_0_mux_val_9_r1s3,
-              weight_i839_sroa_0_mux_val_8_r1s3,
-              weight_i839_sroa_0_mux_val_7_r1s3,
-              weight_i839_sroa_0_mux_val_6_r1s3,
-              weight_i839_sroa_0_mux_val_5_r1s3,
-              weight_i839_sroa_0_mux_val_4_r1s3,
-              weight_i839_sroa_0_mux_val_3_r1s3,
-              weight_i839_sroa_0_mux_val_2_r1s3,
-              weight_i839_sroa_0_mux_val_1_r1s3,
+      ({or_i2351_r1s3
+          ^ ^{or_i2355_r1s3,
+              sroa_speculated2900_r1s3,
+              weight_i816_sroa_0_mux_val_15_r1s3,
+              weight_i816_sroa_0_mux_val_14_r1s3,
+              weight_i816_sroa_0_mux_val_13_r1s3,
+              weight_i816_sroa_0_mux_val_12_r1s3,
+              weight_i816_sroa_0_mux_val_11_r1s3,
+              weight_i816_sroa_0_mux_val_10_r1s3,
+              weight_i816_sroa_0_mux_val_9_r1s3,
+              weight_i816_sroa_0_mux_val_8_r1s3,
+              weight_i816_sroa_0_mux_val_7_r1s3,
+              weight_i816_sroa_0_mux_val_6_r1s3,
+              weight_i816_sroa_0_mux_val_5_r1s3,
+              weight_i816_sroa_0_mux_val_4_r1s3,
+              weight_i816_sroa_0_mux_val_3_r1s3,
+              weight_i816_sroa_0_mux_val_2_r1s3,
+              weight_i816_sroa_0_mux_val_1_r1s3,
               v221_r1s3,
               v363_r1s3,
               v355_r1s3,
@@ -2697,23 +2664,23 @@ module kv_prefetch_rank_speckv_Prefetch(
               v238_r1s3,
               v228_r1s3,
               v220_r1s3},
-        or_i2394_r1s3,
-        sroa_speculated2939_r1s3,
-        weight_i839_sroa_0_mux_val_15_r1s3,
-        weight_i839_sroa_0_mux_val_14_r1s3,
-        weight_i839_sroa_0_mux_val_13_r1s3,
-        weight_i839_sroa_0_mux_val_12_r1s3,
-        weight_i839_sroa_0_mux_val_11_r1s3,
-        weight_i839_sroa_0_mux_val_10_r1s3,
-        weight_i839_sroa_0_mux_val_9_r1s3,
-        weight_i839_sroa_0_mux_val_8_r1s3,
-        weight_i839_sroa_0_mux_val_7_r1s3,
-        weight_i839_sroa_0_mux_val_6_r1s3,
-        weight_i839_sroa_0_mux_val_5_r1s3,
-        weight_i839_sroa_0_mux_val_4_r1s3,
-        weight_i839_sroa_0_mux_val_3_r1s3,
-        weight_i839_sroa_0_mux_val_2_r1s3,
-        weight_i839_sroa_0_mux_val_1_r1s3,
+        or_i2355_r1s3,
+        sroa_speculated2900_r1s3,
+        weight_i816_sroa_0_mux_val_15_r1s3,
+        weight_i816_sroa_0_mux_val_14_r1s3,
+        weight_i816_sroa_0_mux_val_13_r1s3,
+        weight_i816_sroa_0_mux_val_12_r1s3,
+        weight_i816_sroa_0_mux_val_11_r1s3,
+        weight_i816_sroa_0_mux_val_10_r1s3,
+        weight_i816_sroa_0_mux_val_9_r1s3,
+        weight_i816_sroa_0_mux_val_8_r1s3,
+        weight_i816_sroa_0_mux_val_7_r1s3,
+        weight_i816_sroa_0_mux_val_6_r1s3,
+        weight_i816_sroa_0_mux_val_5_r1s3,
+        weight_i816_sroa_0_mux_val_4_r1s3,
+        weight_i816_sroa_0_mux_val_3_r1s3,
+        weight_i816_sroa_0_mux_val_2_r1s3,
+        weight_i816_sroa_0_mux_val_1_r1s3,
         v221_r1s3,
         v363_r1s3,
         v355_r1s3,
@@ -2732,24 +2699,23 @@ module kv_prefetch_rank_speckv_Prefetch(
         v228_r1s3,
         v220_r1s3}),
     .re      (_GEN_4),
-    .ra      (next_sroa_48_03492_r1 ? 8'h0 : orders_dout[11:4]),
+    .ra      (next_sroa_45_03433_r1 ? 8'h0 : orders_dout[11:4]),
     .forward (_GEN_4 & _GEN_6),
     .rd      (_table_0_rd)
   );
-  assign orders_read = _GEN_4 & ~next_sroa_48_03492_r1;
-  assign orders_waits = valid1_0 & ~next_sroa_48_03492_r1 & ~orders_empty_n;
+  assign orders_read = _GEN_4 & ~next_sroa_45_03433_r1;
+  assign orders_waits = valid1_0 & ~next_sroa_45_03433_r1 & ~orders_empty_n;
   assign ranked_write = _GEN_7 | _GEN_8;
   assign ranked_din =
     _GEN_7
       ? {2'h0,
-         order_sroa_45_03519_r1s5,
-         order_sroa_422937_03518_r1s5,
-         order_sroa_39_03517_r1s5[4:1],
-         order_sroa_39_03517_r1s5[0] | add_r1s5[550],
+         order_sroa_422898_03459_r1s5,
+         order_sroa_39_03458_r1s5[4:1],
+         order_sroa_39_03458_r1s5[0] | add_r1s5[550],
          add_r1s5[549:0]}
-      : {hold_next_sroa_53_03493[0],
-         652'h8000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
-  assign ranked_waits = (valid1_5 & cmp_i24_not_r1s5 | valid2_0) & ~ranked_full_n;
+      : {hold_next_sroa_50_03434[0],
+         620'h80000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
+  assign ranked_waits = (valid1_5 & cmp_i23_not_r1s5 | valid2_0) & ~ranked_full_n;
   assign displaced_write = _GEN_8;
   assign displaced_din = hold_spec_select;
   assign lost_write = _GEN_8;
@@ -2762,7 +2728,7 @@ endmodule
 module kv_prefetch_select_pages_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [652:0] ranked_dout,
+  input  [620:0] ranked_dout,
   input          ranked_empty_n,
                  results_full_n,
                  wanted_full_n,
@@ -2774,7 +2740,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   output [513:0] results_din,
   output         results_waits,
                  wanted_write,
-  output [292:0] wanted_din,
+  output [260:0] wanted_din,
   output         wanted_waits,
                  predicts_write,
   output [31:0]  predicts_din,
@@ -2992,7 +2958,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__1;
   reg          resident_r1s2__4;
   reg          resident_r1s3__2;
-  reg  [7:0]   spec_select1239_r1s4;
+  reg  [7:0]   spec_select1195_r1s4;
   reg  [6:0]   select_r1s4;
   reg          resident_r1s2__5;
   reg          resident_r1s3__3;
@@ -3013,7 +2979,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          resident_r1s3__7;
   reg          resident_r1s4__4;
   reg          resident_r1s5__2;
-  reg  [7:0]   spec_select1244_r1s6;
+  reg  [7:0]   spec_select1200_r1s6;
   reg  [7:0]   resident_count_sroa_0_1_11_r1s6;
   reg          resident_r1s2__10;
   reg          resident_r1s3__8;
@@ -3036,8 +3002,8 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     and_r1s7
       ? resident_count_sroa_0_1_14_r1s7 + {7'h0, resident_r1s7}
       : resident_count_sroa_0_1_14_r1s7;
-  reg  [652:0] ranked_r1s1;
-  reg  [652:0] ranked_r1s2;
+  reg  [620:0] ranked_r1s1;
+  reg  [620:0] ranked_r1s2;
   reg          or_r1s1;
   reg          and_r1s1__16;
   reg          or_r1s1__1;
@@ -3076,10 +3042,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          and_r1s1__31;
   reg          xor_r1s1__1;
   reg  [2:0]   add_r1s2__4;
-  reg          cmp_i500_not_r1s3;
-  reg          cmp_i500_not_r1s4;
-  reg          cmp_i500_not_r1s5;
-  reg          cmp_i500_not_r1s6;
+  reg          cmp_i495_not_r1s3;
+  reg          cmp_i495_not_r1s4;
+  reg          cmp_i495_not_r1s5;
+  reg          cmp_i495_not_r1s6;
   reg          conv_i195_i_14_r1s2;
   reg          conv_i195_i_14_r1s3;
   reg          conv_i195_i_14_r1s4;
@@ -3200,9 +3166,9 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          v155_r1s5;
   reg          v331_r1s6;
   reg          field_r1s6;
-  reg  [652:0] ranked_r1s3;
-  reg  [652:0] ranked_r1s4;
-  reg  [652:0] ranked_r1s5;
+  reg  [620:0] ranked_r1s3;
+  reg  [620:0] ranked_r1s4;
+  reg  [620:0] ranked_r1s5;
   reg  [31:0]  agg_tmp72_sroa_0_2_1_r1s2;
   reg  [15:0]  agg_tmp72_sroa_0_2_1_r1s2__1;
   reg  [207:0] agg_tmp72_sroa_0_2_1_r1s2__2;
@@ -3246,10 +3212,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__5;
   reg  [15:0]  select_r1s5__7;
   reg  [15:0]  select_r1s6__3;
-  reg          cmp_i500_1_r1s3;
-  reg          cmp_i500_1_r1s4;
-  reg          cmp_i500_1_r1s5;
-  reg          cmp_i500_1_r1s6;
+  reg          cmp_i495_1_r1s3;
+  reg          cmp_i495_1_r1s4;
+  reg          cmp_i495_1_r1s5;
+  reg          cmp_i495_1_r1s6;
   reg          v200_r1s5;
   reg          v185_r1s5;
   reg          v171_r1s4;
@@ -3273,7 +3239,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s3__4;
   reg  [15:0]  select_r1s4__8;
   reg  [15:0]  select_r1s5__11;
-  reg          conv_i464_2_not_r1s2;
+  reg          conv_i459_2_not_r1s2;
   reg          v136_r1s3;
   reg          v136_r1s4;
   reg          v136_r1s5;
@@ -3285,69 +3251,69 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [15:0]  select_r1s4__10;
   reg  [15:0]  select_r1s5__13;
   reg  [15:0]  select_r1s6__5;
-  reg          cmp_i500_2_r1s3;
-  reg          cmp_i500_2_r1s4;
-  reg          cmp_i500_2_r1s5;
-  reg          cmp_i500_2_r1s6;
-  reg          brmerge1267_not_r1s6;
+  reg          cmp_i495_2_r1s3;
+  reg          cmp_i495_2_r1s4;
+  reg          cmp_i495_2_r1s5;
+  reg          cmp_i495_2_r1s6;
+  reg          brmerge1223_not_r1s6;
   reg  [15:0]  select_r1s6__6;
   reg  [15:0]  select_r1s6__7;
-  reg          cmp_i500_4_r1s3;
-  reg          cmp_i500_4_r1s4;
-  reg          cmp_i500_4_r1s5;
-  reg          cmp_i500_4_r1s6;
-  reg          brmerge1271_r1s6;
+  reg          cmp_i495_4_r1s3;
+  reg          cmp_i495_4_r1s4;
+  reg          cmp_i495_4_r1s5;
+  reg          cmp_i495_4_r1s6;
+  reg          brmerge1227_r1s6;
   reg  [15:0]  select_r1s6__8;
   reg  [15:0]  select_r1s6__9;
-  reg          cmp_i500_5_r1s3;
-  reg          cmp_i500_5_r1s4;
-  reg          cmp_i500_5_r1s5;
-  reg          cmp_i500_5_r1s6;
-  reg          brmerge1272_r1s6;
+  reg          cmp_i495_5_r1s3;
+  reg          cmp_i495_5_r1s4;
+  reg          cmp_i495_5_r1s5;
+  reg          cmp_i495_5_r1s6;
+  reg          brmerge1228_r1s6;
   reg  [15:0]  select_r1s6__10;
   reg  [15:0]  select_r1s6__11;
-  reg          cmp_i500_6_r1s3;
-  reg          cmp_i500_6_r1s4;
-  reg          cmp_i500_6_r1s5;
-  reg          cmp_i500_6_r1s6;
-  reg          brmerge1274_r1s6;
+  reg          cmp_i495_6_r1s3;
+  reg          cmp_i495_6_r1s4;
+  reg          cmp_i495_6_r1s5;
+  reg          cmp_i495_6_r1s6;
+  reg          brmerge1230_r1s6;
   reg  [15:0]  select_r1s6__12;
   reg  [15:0]  select_r1s6__13;
-  reg          cmp_i500_9_r1s3;
-  reg          cmp_i500_9_r1s4;
-  reg          cmp_i500_9_r1s5;
-  reg          cmp_i500_9_r1s6;
-  reg          cmp_i500_13_r1s3;
-  reg          cmp_i500_13_r1s4;
-  reg          cmp_i500_13_r1s5;
+  reg          cmp_i495_9_r1s3;
+  reg          cmp_i495_9_r1s4;
+  reg          cmp_i495_9_r1s5;
+  reg          cmp_i495_9_r1s6;
+  reg          cmp_i495_13_r1s3;
+  reg          cmp_i495_13_r1s4;
+  reg          cmp_i495_13_r1s5;
   reg  [15:0]  select_r1s6__14;
-  reg          cmp_i500_14_r1s3;
-  reg          cmp_i500_14_r1s4;
-  reg          cmp_i500_14_r1s5;
+  reg          cmp_i495_14_r1s3;
+  reg          cmp_i495_14_r1s4;
+  reg          cmp_i495_14_r1s5;
   reg  [15:0]  select_r1s6__15;
-  reg          cmp_i500_3_r1s3;
-  reg          cmp_i500_3_r1s4;
-  reg          cmp_i500_3_r1s5;
-  reg          cmp_i500_3_r1s6;
+  reg          cmp_i495_3_r1s3;
+  reg          cmp_i495_3_r1s4;
+  reg          cmp_i495_3_r1s5;
+  reg          cmp_i495_3_r1s6;
   reg          v359_r1s6;
-  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6;
+  reg          gaps_i_sroa_0_3_off0_11_2_off58_not1237_r1s6;
   reg  [15:0]  select_r1s6__16;
   reg  [15:0]  select_r1s6__17;
-  reg          cmp_i500_8_r1s3;
-  reg          cmp_i500_8_r1s4;
-  reg          cmp_i500_8_r1s5;
-  reg          cmp_i500_8_r1s6;
-  reg          cmp_i500_10_r1s3;
-  reg          cmp_i500_10_r1s4;
-  reg          cmp_i500_10_r1s5;
-  reg          cmp_i500_10_r1s6;
-  reg          cmp_i500_11_r1s3;
-  reg          cmp_i500_11_r1s4;
-  reg          cmp_i500_11_r1s5;
-  reg          cmp_i500_11_r1s6;
-  reg          cmp_i500_12_r1s3;
-  reg          cmp_i500_12_r1s4;
-  reg          cmp_i500_12_r1s5;
+  reg          cmp_i495_8_r1s3;
+  reg          cmp_i495_8_r1s4;
+  reg          cmp_i495_8_r1s5;
+  reg          cmp_i495_8_r1s6;
+  reg          cmp_i495_10_r1s3;
+  reg          cmp_i495_10_r1s4;
+  reg          cmp_i495_10_r1s5;
+  reg          cmp_i495_10_r1s6;
+  reg          cmp_i495_11_r1s3;
+  reg          cmp_i495_11_r1s4;
+  reg          cmp_i495_11_r1s5;
+  reg          cmp_i495_11_r1s6;
+  reg          cmp_i495_12_r1s3;
+  reg          cmp_i495_12_r1s4;
+  reg          cmp_i495_12_r1s5;
   reg  [15:0]  select_r1s6__18;
   reg  [447:0] select_r1s1;
   reg  [447:0] select_r1s2__3;
@@ -3355,13 +3321,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg  [511:0] or_r1s4;
   reg  [511:0] or_r1s5;
   reg  [511:0] or_r1s6;
-  reg          cmp_i500_7_r1s3;
-  reg          cmp_i500_7_r1s4;
-  reg          cmp_i500_7_r1s5;
-  reg          cmp_i500_7_r1s6;
-  reg          brmerge1276_r1s6;
+  reg          cmp_i495_7_r1s3;
+  reg          cmp_i495_7_r1s4;
+  reg          cmp_i495_7_r1s5;
+  reg          cmp_i495_7_r1s6;
+  reg          brmerge1232_r1s6;
   reg  [15:0]  select_r1s6__19;
-  reg  [652:0] ranked_r1s6;
+  reg  [620:0] ranked_r1s6;
   reg  [511:0] or_r1s7;
   reg          and_r1s3__16;
   reg          and_r1s4__18;
@@ -3414,11 +3380,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   reg          sroa_speculated_r1s5__4;
   reg          sroa_speculated_r1s6__4;
   reg          sroa_speculated_r1s7__4;
-  reg  [652:0] ranked_r1s7;
   assign _GEN =
     valid1_7 & ~(cmp_i133_r1s7 & ~results_full_n | and_r1s7__1 & ~wanted_full_n);
   reg          active1;
-  reg  [703:0] hold_0;
+  reg  [639:0] hold_0;
   reg  [31:0]  hold_asked_sroa_0_1;
   reg  [31:0]  hold_found_sroa_0_1;
   reg          xor_r1s1__2;
@@ -3461,16 +3426,16 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       valid1_5 <= _GEN_2 | valid1_5 & ~_GEN_1;
       valid1_6 <= _GEN_1 | valid1_6 & ~_GEN_0;
       valid1_7 <= _GEN_0 | valid1_7 & ~_GEN;
-      valid1_0 <= _GEN_7 | valid1_0 & ~(_GEN_6 & ranked_dout[651]);
+      valid1_0 <= _GEN_7 | valid1_0 & ~(_GEN_6 & ranked_dout[619]);
       active1 <= _GEN_7 | active1 & ~_GEN_67;
       valid2_0 <= _GEN_67 | valid2_0 & ~_GEN_65;
       active2 <= _GEN_67 | active2 & ~_GEN_66;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  asked_sroa_0_0888_r1;
-  reg  [31:0]  found_sroa_0_0887_r1;
-  reg  [31:0]  given_sroa_0_0886_r1;
-  reg  [31:0]  left_out_sroa_0_0885_r1;
+  reg  [31:0]  asked_sroa_0_0846_r1;
+  reg  [31:0]  found_sroa_0_0845_r1;
+  reg  [31:0]  given_sroa_0_0844_r1;
+  reg  [31:0]  left_out_sroa_0_0843_r1;
   wire [1:0]   _GEN_68 = {1'h0, and_r1s1__15 & _resident_0_rd};
   wire [1:0]   _GEN_69 = and_r1s1__14 ? _GEN_68 + {1'h0, _resident_1_rd} : _GEN_68;
   wire [3:0]   _GEN_70 = {1'h0, and_r1s2__13 ? add_r1s2 : {1'h0, select_r1s2}};
@@ -3478,7 +3443,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire [5:0]   _GEN_72 = {1'h0, select_r1s3};
   wire [6:0]   _GEN_73 = {1'h0, and_r1s3__10 ? _GEN_72 + {5'h0, resident_r1s3} : _GEN_72};
   wire [6:0]   _GEN_74 = and_r1s3__9 ? _GEN_73 + {6'h0, resident_r1s3__1} : _GEN_73;
-  wire [7:0]   _GEN_75 = and_r1s4__8 ? spec_select1239_r1s4 : {1'h0, select_r1s4};
+  wire [7:0]   _GEN_75 = and_r1s4__8 ? spec_select1195_r1s4 : {1'h0, select_r1s4};
   wire [7:0]   _GEN_76 = and_r1s4__7 ? _GEN_75 + {7'h0, resident_r1s4} : _GEN_75;
   wire [7:0]   _GEN_77 =
     and_r1s5__5
@@ -3486,7 +3451,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       : resident_count_sroa_0_1_9_r1s5;
   wire [7:0]   _GEN_78 = and_r1s5__4 ? _GEN_77 + {7'h0, resident_r1s5__1} : _GEN_77;
   wire [7:0]   _GEN_79 =
-    and_r1s6__3 ? spec_select1244_r1s6 : resident_count_sroa_0_1_11_r1s6;
+    and_r1s6__3 ? spec_select1200_r1s6 : resident_count_sroa_0_1_11_r1s6;
   wire [7:0]   _GEN_80 = and_r1s6__2 ? _GEN_79 + {7'h0, resident_r1s6} : _GEN_79;
   wire         _GEN_81 = _GEN_54 & ~_GEN_55;
   wire         _GEN_82 = _GEN_51 & ~_GEN_52;
@@ -3595,7 +3560,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire [15:0]  _GEN_171 = _GEN_159 ? select_r1s5__2 : select_r1s5__3;
   wire [15:0]  _GEN_172 = _GEN_166 ? select_r1s5__6 : select_r1s5__7;
   wire [15:0]  _GEN_173 =
-    cmp_i500_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6__2 : select_r1s6__3;
+    cmp_i495_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6__2 : select_r1s6__3;
   wire         _GEN_174 = v200_r1s5 & _GEN_154[5];
   wire         _GEN_175 = _GEN_152 | v185_r1s5;
   wire         _GEN_176 = _GEN_174 | _GEN_175 & ~(_GEN_153[0]);
@@ -3611,7 +3576,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _GEN_185 = v150_r1s5 & _GEN_142[0];
   wire [15:0]  _GEN_186 = _GEN_185 ? select_r1s5__10 : select_r1s5__11;
   wire [15:0]  _GEN_187 =
-    cmp_i500_1_r1s6
+    cmp_i495_1_r1s6
       ? (v340_r1s6 & field_r1s6__1 ? select_r1s6__4 : select_r1s6__5)
       : 16'h0;
   wire         _GEN_188 = _GEN_132 & ~(_GEN_154[0]);
@@ -3622,14 +3587,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _GEN_193 = v155_r1s5 & _GEN_144[0];
   wire [15:0]  _GEN_194 = _GEN_193 ? select_r1s5__3 : select_r1s5__6;
   wire [15:0]  _GEN_195 =
-    cmp_i500_2_r1s6 ? (brmerge1267_not_r1s6 ? select_r1s6__6 : select_r1s6__7) : 16'h0;
+    cmp_i495_2_r1s6 ? (brmerge1223_not_r1s6 ? select_r1s6__6 : select_r1s6__7) : 16'h0;
   wire [15:0]  _GEN_196 =
-    cmp_i500_4_r1s6 ? (brmerge1271_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0;
+    cmp_i495_4_r1s6 ? (brmerge1227_r1s6 ? select_r1s6__8 : select_r1s6__9) : 16'h0;
   wire [15:0]  _GEN_197 =
-    cmp_i500_5_r1s6 ? (brmerge1272_r1s6 ? select_r1s6__10 : select_r1s6__11) : 16'h0;
+    cmp_i495_5_r1s6 ? (brmerge1228_r1s6 ? select_r1s6__10 : select_r1s6__11) : 16'h0;
   wire [15:0]  _GEN_198 =
-    cmp_i500_6_r1s6 ? (brmerge1274_r1s6 ? select_r1s6__12 : select_r1s6__13) : 16'h0;
-  wire [15:0]  _GEN_199 = cmp_i500_9_r1s6 ? select_r1s6__4 : 16'h0;
+    cmp_i495_6_r1s6 ? (brmerge1230_r1s6 ? select_r1s6__12 : select_r1s6__13) : 16'h0;
+  wire [15:0]  _GEN_199 = cmp_i495_9_r1s6 ? select_r1s6__4 : 16'h0;
   wire         _GEN_200 = v200_r1s5 & ~(_GEN_154[5]);
   wire         _GEN_201 = _GEN_175 & _GEN_153[0];
   wire         _GEN_202 = _GEN_201 | v176_r1s5 & ~(_GEN_149[0]);
@@ -3638,24 +3603,24 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   wire         _GEN_205 = v162_r1s5 & _GEN_146[0];
   wire [15:0]  _GEN_206 = _GEN_205 ? select_r1s5__9 : select_r1s5__10;
   wire [15:0]  _GEN_207 =
-    cmp_i500_3_r1s6
-      ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6
+    cmp_i495_3_r1s6
+      ? (v359_r1s6 & gaps_i_sroa_0_3_off0_11_2_off58_not1237_r1s6
            ? select_r1s6__16
            : select_r1s6__17)
       : 16'h0;
-  wire [15:0]  _GEN_208 = cmp_i500_8_r1s6 ? select_r1s6__2 : 16'h0;
-  wire [15:0]  _GEN_209 = cmp_i500_10_r1s6 ? select_r1s6__6 : 16'h0;
-  wire [15:0]  _GEN_210 = cmp_i500_11_r1s6 ? select_r1s6__16 : 16'h0;
+  wire [15:0]  _GEN_208 = cmp_i495_8_r1s6 ? select_r1s6__2 : 16'h0;
+  wire [15:0]  _GEN_209 = cmp_i495_10_r1s6 ? select_r1s6__6 : 16'h0;
+  wire [15:0]  _GEN_210 = cmp_i495_11_r1s6 ? select_r1s6__16 : 16'h0;
   wire [15:0]  _GEN_211 = _GEN_114[4] ? ranked_r1s2[260:245] : 16'h0;
   wire [15:0]  _GEN_212 =
-    cmp_i500_7_r1s6 ? (brmerge1276_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245]) : 16'h0;
-  wire [31:0]  _GEN_213 = ~_GEN_8 ? asked_sroa_0_0888_r1 : asked_sroa_0_0888_r1 + 32'h1;
+    cmp_i495_7_r1s6 ? (brmerge1232_r1s6 ? select_r1s6__19 : ranked_r1s6[260:245]) : 16'h0;
+  wire [31:0]  _GEN_213 = ~_GEN_8 ? asked_sroa_0_0846_r1 : asked_sroa_0_0846_r1 + 32'h1;
   wire [31:0]  _GEN_214 =
-    ~_GEN_8 ? found_sroa_0_0887_r1 : found_sroa_0_0887_r1 + {31'h0, _GEN_9};
+    ~_GEN_8 ? found_sroa_0_0845_r1 : found_sroa_0_0845_r1 + {31'h0, _GEN_9};
   wire [31:0]  _GEN_215 =
     xor_r1s3__8
-      ? given_sroa_0_0886_r1
-      : given_sroa_0_0886_r1
+      ? given_sroa_0_0844_r1
+      : given_sroa_0_0844_r1
         + {27'h0,
            sroa_speculated_r1s3__4,
            sroa_speculated_r1s3__3,
@@ -3663,7 +3628,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
            sroa_speculated_r1s3__1,
            sroa_speculated_r1s3};
   wire [31:0]  _GEN_216 =
-    xor_r1s7 ? left_out_sroa_0_0885_r1 : left_out_sroa_0_0885_r1 + {24'h0, _GEN_63};
+    xor_r1s7 ? left_out_sroa_0_0843_r1 : left_out_sroa_0_0843_r1 + {24'h0, _GEN_63};
   wire [239:0] _GEN_217 =
     ~_GEN_163
       ? ranked_r1s1[516:277]
@@ -3854,7 +3819,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_4)
       resident_r1s3__2 <= resident_r1s2__4;
     if (_GEN_3) begin
-      spec_select1239_r1s4 <= {1'h0, _GEN_74} + {7'h0, resident_r1s3__2};
+      spec_select1195_r1s4 <= {1'h0, _GEN_74} + {7'h0, resident_r1s3__2};
       select_r1s4 <= _GEN_74;
     end
     if (_GEN_5)
@@ -3897,7 +3862,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       resident_r1s5__2 <= resident_r1s4__4;
     if (_GEN_1) begin
-      spec_select1244_r1s6 <= _GEN_78 + {7'h0, resident_r1s5__2};
+      spec_select1200_r1s6 <= _GEN_78 + {7'h0, resident_r1s5__2};
       resident_count_sroa_0_1_11_r1s6 <= _GEN_78;
     end
     if (_GEN_5)
@@ -3998,13 +3963,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
         {1'h0, {1'h0, _GEN_109} + {1'h0, _GEN_110}}
         + {1'h0, {1'h0, _GEN_111} + {1'h0, _GEN_112}};
     if (_GEN_4)
-      cmp_i500_not_r1s3 <= _GEN_115;
+      cmp_i495_not_r1s3 <= _GEN_115;
     if (_GEN_3)
-      cmp_i500_not_r1s4 <= cmp_i500_not_r1s3;
+      cmp_i495_not_r1s4 <= cmp_i495_not_r1s3;
     if (_GEN_2)
-      cmp_i500_not_r1s5 <= cmp_i500_not_r1s4;
+      cmp_i495_not_r1s5 <= cmp_i495_not_r1s4;
     if (_GEN_1)
-      cmp_i500_not_r1s6 <= cmp_i500_not_r1s5;
+      cmp_i495_not_r1s6 <= cmp_i495_not_r1s5;
     if (_GEN_5)
       conv_i195_i_14_r1s2 <= _GEN_112;
     if (_GEN_4)
@@ -4348,13 +4313,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       select_r1s6__3 <=
         ~_GEN_167 ? (~_GEN_168 ? select_r1s5__4 : select_r1s5__5) : _GEN_172;
     if (_GEN_4)
-      cmp_i500_1_r1s3 <= |(_GEN_114[4:1]);
+      cmp_i495_1_r1s3 <= |(_GEN_114[4:1]);
     if (_GEN_3)
-      cmp_i500_1_r1s4 <= cmp_i500_1_r1s3;
+      cmp_i495_1_r1s4 <= cmp_i495_1_r1s3;
     if (_GEN_2)
-      cmp_i500_1_r1s5 <= cmp_i500_1_r1s4;
+      cmp_i495_1_r1s5 <= cmp_i495_1_r1s4;
     if (_GEN_1)
-      cmp_i500_1_r1s6 <= cmp_i500_1_r1s5;
+      cmp_i495_1_r1s6 <= cmp_i495_1_r1s5;
     if (_GEN_2) begin
       v200_r1s5 <= conv_i195_i_14_r1s4 & ~(_GEN_129[0]);
       v185_r1s5 <= conv_i195_i_12_r1s4 & ~(_GEN_127[0]);
@@ -4402,9 +4367,9 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_2)
       select_r1s5__11 <= select_r1s4__8;
     if (_GEN_5)
-      conv_i464_2_not_r1s2 <= ~(_GEN_117[0]);
+      conv_i459_2_not_r1s2 <= ~(_GEN_117[0]);
     if (_GEN_4)
-      v136_r1s3 <= _GEN_134 | conv_i195_i_2_r1s2 & conv_i464_2_not_r1s2;
+      v136_r1s3 <= _GEN_134 | conv_i195_i_2_r1s2 & conv_i459_2_not_r1s2;
     if (_GEN_3)
       v136_r1s4 <= v136_r1s3;
     if (_GEN_2)
@@ -4431,14 +4396,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
               ? select_r1s5__12
               : select_r1s5__13;
     if (_GEN_4)
-      cmp_i500_2_r1s3 <= _GEN_114 > 5'h2;
+      cmp_i495_2_r1s3 <= _GEN_114 > 5'h2;
     if (_GEN_3)
-      cmp_i500_2_r1s4 <= cmp_i500_2_r1s3;
+      cmp_i495_2_r1s4 <= cmp_i495_2_r1s3;
     if (_GEN_2)
-      cmp_i500_2_r1s5 <= cmp_i500_2_r1s4;
+      cmp_i495_2_r1s5 <= cmp_i495_2_r1s4;
     if (_GEN_1) begin
-      cmp_i500_2_r1s6 <= cmp_i500_2_r1s5;
-      brmerge1267_not_r1s6 <=
+      cmp_i495_2_r1s6 <= cmp_i495_2_r1s5;
+      brmerge1223_not_r1s6 <=
         (_GEN_224 | _GEN_190 & ~(_GEN_191[0])) & (_GEN_224 ? _GEN_154[2] : _GEN_191[1]);
       select_r1s6__6 <= _GEN_224 ? _GEN_169 : _GEN_192;
       select_r1s6__7 <=
@@ -4447,75 +4412,75 @@ module kv_prefetch_select_pages_speckv_Prefetch(
           : v139_r1s5 & _GEN_136[0] ? select_r1s5__7 : select_r1s5__5;
     end
     if (_GEN_4)
-      cmp_i500_4_r1s3 <= _GEN_114 > 5'h4;
+      cmp_i495_4_r1s3 <= _GEN_114 > 5'h4;
     if (_GEN_3)
-      cmp_i500_4_r1s4 <= cmp_i500_4_r1s3;
+      cmp_i495_4_r1s4 <= cmp_i495_4_r1s3;
     if (_GEN_2)
-      cmp_i500_4_r1s5 <= cmp_i500_4_r1s4;
+      cmp_i495_4_r1s5 <= cmp_i495_4_r1s4;
     if (_GEN_1) begin
-      cmp_i500_4_r1s6 <= cmp_i500_4_r1s5;
-      brmerge1271_r1s6 <= ~(_GEN_157[1]) | ~_GEN_156 | _GEN_157[0];
+      cmp_i495_4_r1s6 <= cmp_i495_4_r1s5;
+      brmerge1227_r1s6 <= ~(_GEN_157[1]) | ~_GEN_156 | _GEN_157[0];
       select_r1s6__8 <= _GEN_160 & _GEN_161[0] ? _GEN_171 : _GEN_172;
       select_r1s6__9 <= _GEN_170;
     end
     if (_GEN_4)
-      cmp_i500_5_r1s3 <= _GEN_114 > 5'h5;
+      cmp_i495_5_r1s3 <= _GEN_114 > 5'h5;
     if (_GEN_3)
-      cmp_i500_5_r1s4 <= cmp_i500_5_r1s3;
+      cmp_i495_5_r1s4 <= cmp_i495_5_r1s3;
     if (_GEN_2)
-      cmp_i500_5_r1s5 <= cmp_i500_5_r1s4;
+      cmp_i495_5_r1s5 <= cmp_i495_5_r1s4;
     if (_GEN_1) begin
-      cmp_i500_5_r1s6 <= cmp_i500_5_r1s5;
-      brmerge1272_r1s6 <= ~(_GEN_177[1]) | ~_GEN_176 | _GEN_177[0];
+      cmp_i495_5_r1s6 <= cmp_i495_5_r1s5;
+      brmerge1228_r1s6 <= ~(_GEN_177[1]) | ~_GEN_176 | _GEN_177[0];
       select_r1s6__10 <= _GEN_180 & _GEN_181[0] ? _GEN_184 : _GEN_186;
       select_r1s6__11 <= _GEN_183;
     end
     if (_GEN_4)
-      cmp_i500_6_r1s3 <= _GEN_114 > 5'h6;
+      cmp_i495_6_r1s3 <= _GEN_114 > 5'h6;
     if (_GEN_3)
-      cmp_i500_6_r1s4 <= cmp_i500_6_r1s3;
+      cmp_i495_6_r1s4 <= cmp_i495_6_r1s3;
     if (_GEN_2)
-      cmp_i500_6_r1s5 <= cmp_i500_6_r1s4;
+      cmp_i495_6_r1s5 <= cmp_i495_6_r1s4;
     if (_GEN_1) begin
-      cmp_i500_6_r1s6 <= cmp_i500_6_r1s5;
-      brmerge1274_r1s6 <= ~_GEN_188 | _GEN_154[1] | ~(_GEN_154[2]);
+      cmp_i495_6_r1s6 <= cmp_i495_6_r1s5;
+      brmerge1230_r1s6 <= ~_GEN_188 | _GEN_154[1] | ~(_GEN_154[2]);
       select_r1s6__12 <= _GEN_190 & _GEN_191[0] ? _GEN_192 : _GEN_194;
       select_r1s6__13 <= _GEN_169;
     end
     if (_GEN_4)
-      cmp_i500_9_r1s3 <= _GEN_114 > 5'h9;
+      cmp_i495_9_r1s3 <= _GEN_114 > 5'h9;
     if (_GEN_3)
-      cmp_i500_9_r1s4 <= cmp_i500_9_r1s3;
+      cmp_i495_9_r1s4 <= cmp_i495_9_r1s3;
     if (_GEN_2)
-      cmp_i500_9_r1s5 <= cmp_i500_9_r1s4;
+      cmp_i495_9_r1s5 <= cmp_i495_9_r1s4;
     if (_GEN_1)
-      cmp_i500_9_r1s6 <= cmp_i500_9_r1s5;
+      cmp_i495_9_r1s6 <= cmp_i495_9_r1s5;
     if (_GEN_4)
-      cmp_i500_13_r1s3 <= _GEN_114 > 5'hD;
+      cmp_i495_13_r1s3 <= _GEN_114 > 5'hD;
     if (_GEN_3)
-      cmp_i500_13_r1s4 <= cmp_i500_13_r1s3;
+      cmp_i495_13_r1s4 <= cmp_i495_13_r1s3;
     if (_GEN_2)
-      cmp_i500_13_r1s5 <= cmp_i500_13_r1s4;
+      cmp_i495_13_r1s5 <= cmp_i495_13_r1s4;
     if (_GEN_1)
-      select_r1s6__14 <= cmp_i500_13_r1s5 ? _GEN_183 : 16'h0;
+      select_r1s6__14 <= cmp_i495_13_r1s5 ? _GEN_183 : 16'h0;
     if (_GEN_4)
-      cmp_i500_14_r1s3 <= _GEN_114 > 5'hE;
+      cmp_i495_14_r1s3 <= _GEN_114 > 5'hE;
     if (_GEN_3)
-      cmp_i500_14_r1s4 <= cmp_i500_14_r1s3;
+      cmp_i495_14_r1s4 <= cmp_i495_14_r1s3;
     if (_GEN_2)
-      cmp_i500_14_r1s5 <= cmp_i500_14_r1s4;
+      cmp_i495_14_r1s5 <= cmp_i495_14_r1s4;
     if (_GEN_1)
-      select_r1s6__15 <= cmp_i500_14_r1s5 ? _GEN_169 : 16'h0;
+      select_r1s6__15 <= cmp_i495_14_r1s5 ? _GEN_169 : 16'h0;
     if (_GEN_4)
-      cmp_i500_3_r1s3 <= |(_GEN_114[4:2]);
+      cmp_i495_3_r1s3 <= |(_GEN_114[4:2]);
     if (_GEN_3)
-      cmp_i500_3_r1s4 <= cmp_i500_3_r1s3;
+      cmp_i495_3_r1s4 <= cmp_i495_3_r1s3;
     if (_GEN_2)
-      cmp_i500_3_r1s5 <= cmp_i500_3_r1s4;
+      cmp_i495_3_r1s5 <= cmp_i495_3_r1s4;
     if (_GEN_1) begin
-      cmp_i500_3_r1s6 <= cmp_i500_3_r1s5;
+      cmp_i495_3_r1s6 <= cmp_i495_3_r1s5;
       v359_r1s6 <= _GEN_225 | _GEN_202 & ~(_GEN_203[0]);
-      gaps_i_sroa_0_3_off0_11_2_off58_not1281_r1s6 <=
+      gaps_i_sroa_0_3_off0_11_2_off58_not1237_r1s6 <=
         |{_GEN_225 & add_i32_i_14_r1s5__1[2], ~_GEN_225 & _GEN_203[1]};
       select_r1s6__16 <= _GEN_225 ? ranked_r1s5[260:245] : _GEN_204;
       select_r1s6__17 <=
@@ -4524,37 +4489,37 @@ module kv_prefetch_select_pages_speckv_Prefetch(
           : v143_r1s5 & _GEN_138[0] ? select_r1s5__11 : select_r1s5__12;
     end
     if (_GEN_4)
-      cmp_i500_8_r1s3 <= _GEN_114 > 5'h8;
+      cmp_i495_8_r1s3 <= _GEN_114 > 5'h8;
     if (_GEN_3)
-      cmp_i500_8_r1s4 <= cmp_i500_8_r1s3;
+      cmp_i495_8_r1s4 <= cmp_i495_8_r1s3;
     if (_GEN_2)
-      cmp_i500_8_r1s5 <= cmp_i500_8_r1s4;
+      cmp_i495_8_r1s5 <= cmp_i495_8_r1s4;
     if (_GEN_1)
-      cmp_i500_8_r1s6 <= cmp_i500_8_r1s5;
+      cmp_i495_8_r1s6 <= cmp_i495_8_r1s5;
     if (_GEN_4)
-      cmp_i500_10_r1s3 <= _GEN_114 > 5'hA;
+      cmp_i495_10_r1s3 <= _GEN_114 > 5'hA;
     if (_GEN_3)
-      cmp_i500_10_r1s4 <= cmp_i500_10_r1s3;
+      cmp_i495_10_r1s4 <= cmp_i495_10_r1s3;
     if (_GEN_2)
-      cmp_i500_10_r1s5 <= cmp_i500_10_r1s4;
+      cmp_i495_10_r1s5 <= cmp_i495_10_r1s4;
     if (_GEN_1)
-      cmp_i500_10_r1s6 <= cmp_i500_10_r1s5;
+      cmp_i495_10_r1s6 <= cmp_i495_10_r1s5;
     if (_GEN_4)
-      cmp_i500_11_r1s3 <= _GEN_114 > 5'hB;
+      cmp_i495_11_r1s3 <= _GEN_114 > 5'hB;
     if (_GEN_3)
-      cmp_i500_11_r1s4 <= cmp_i500_11_r1s3;
+      cmp_i495_11_r1s4 <= cmp_i495_11_r1s3;
     if (_GEN_2)
-      cmp_i500_11_r1s5 <= cmp_i500_11_r1s4;
+      cmp_i495_11_r1s5 <= cmp_i495_11_r1s4;
     if (_GEN_1)
-      cmp_i500_11_r1s6 <= cmp_i500_11_r1s5;
+      cmp_i495_11_r1s6 <= cmp_i495_11_r1s5;
     if (_GEN_4)
-      cmp_i500_12_r1s3 <= _GEN_114 > 5'hC;
+      cmp_i495_12_r1s3 <= _GEN_114 > 5'hC;
     if (_GEN_3)
-      cmp_i500_12_r1s4 <= cmp_i500_12_r1s3;
+      cmp_i495_12_r1s4 <= cmp_i495_12_r1s3;
     if (_GEN_2)
-      cmp_i500_12_r1s5 <= cmp_i500_12_r1s4;
+      cmp_i495_12_r1s5 <= cmp_i495_12_r1s4;
     if (_GEN_1)
-      select_r1s6__18 <= cmp_i500_12_r1s5 ? _GEN_170 : 16'h0;
+      select_r1s6__18 <= cmp_i495_12_r1s5 ? _GEN_170 : 16'h0;
     if (_GEN_6)
       select_r1s1 <= ranked_dout[554:550] == 5'h0 ? 448'h2 : {447'h0, ~(ranked_dout[4])};
     if (_GEN_5)
@@ -4574,14 +4539,14 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN_1)
       or_r1s6 <= or_r1s5;
     if (_GEN_4)
-      cmp_i500_7_r1s3 <= |(_GEN_114[4:3]);
+      cmp_i495_7_r1s3 <= |(_GEN_114[4:3]);
     if (_GEN_3)
-      cmp_i500_7_r1s4 <= cmp_i500_7_r1s3;
+      cmp_i495_7_r1s4 <= cmp_i495_7_r1s3;
     if (_GEN_2)
-      cmp_i500_7_r1s5 <= cmp_i500_7_r1s4;
+      cmp_i495_7_r1s5 <= cmp_i495_7_r1s4;
     if (_GEN_1) begin
-      cmp_i500_7_r1s6 <= cmp_i500_7_r1s5;
-      brmerge1276_r1s6 <= ~_GEN_200 | _GEN_154[6] | ~(add_i32_i_14_r1s5__1[2]);
+      cmp_i495_7_r1s6 <= cmp_i495_7_r1s5;
+      brmerge1232_r1s6 <= ~_GEN_200 | _GEN_154[6] | ~(add_i32_i_14_r1s5__1[2]);
       select_r1s6__19 <= _GEN_202 & _GEN_203[0] ? _GEN_204 : _GEN_206;
       ranked_r1s6 <= ranked_r1s5;
     end
@@ -4619,7 +4584,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
            8'h0,
            _GEN_173,
            16'h0,
-           cmp_i500_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6 : select_r1s6__1,
+           cmp_i495_not_r1s6 ? 16'h0 : _GEN_162 ? select_r1s6 : select_r1s6__1,
            96'h0};
     if (_GEN_4)
       and_r1s3__16 <= ~(hold_cmp_i_not | _GEN_115) & cmp_i133_r1s2;
@@ -4705,12 +4670,10 @@ module kv_prefetch_select_pages_speckv_Prefetch(
       sroa_speculated_r1s5__4 <= sroa_speculated_r1s4__4;
     if (_GEN_1)
       sroa_speculated_r1s6__4 <= sroa_speculated_r1s5__4;
-    if (_GEN_0) begin
+    if (_GEN_0)
       sroa_speculated_r1s7__4 <= sroa_speculated_r1s6__4;
-      ranked_r1s7 <= ranked_r1s6;
-    end
     if (_GEN_6) begin
-      hold_0 <= {51'h0, ranked_dout};
+      hold_0 <= {19'h0, ranked_dout};
       hold_asked_sroa_0_1 <= _GEN_213;
       hold_found_sroa_0_1 <= _GEN_214;
       xor_r1s1__2 <= ~_GEN_8;
@@ -4732,13 +4695,13 @@ module kv_prefetch_select_pages_speckv_Prefetch(
     if (_GEN)
       hold_left_out_sroa_0_1 <= _GEN_216;
     if (_GEN_7 | _GEN_6) begin
-      asked_sroa_0_0888_r1 <= _GEN_7 ? 32'h0 : _GEN_213;
-      found_sroa_0_0887_r1 <= _GEN_7 ? 32'h0 : _GEN_214;
+      asked_sroa_0_0846_r1 <= _GEN_7 ? 32'h0 : _GEN_213;
+      found_sroa_0_0845_r1 <= _GEN_7 ? 32'h0 : _GEN_214;
     end
     if (_GEN_7 | _GEN_3)
-      given_sroa_0_0886_r1 <= _GEN_7 ? 32'h0 : _GEN_215;
+      given_sroa_0_0844_r1 <= _GEN_7 ? 32'h0 : _GEN_215;
     if (_GEN_7 | _GEN)
-      left_out_sroa_0_0885_r1 <= _GEN_7 ? 32'h0 : _GEN_216;
+      left_out_sroa_0_0843_r1 <= _GEN_7 ? 32'h0 : _GEN_216;
   end // always_ff @(posedge)
   wire         _GEN_226 =
     _GEN_6 & (ranked_dout[3:1] == 3'h2 | ranked_dout[3:0] == 4'h9) & ~rst;
@@ -5002,13 +4965,12 @@ module kv_prefetch_select_pages_speckv_Prefetch(
   assign ranked_waits = valid1_0 & ~ranked_empty_n;
   assign results_write = _GEN_62 | _GEN_65;
   assign results_din =
-    _GEN_62 ? {2'h0, {424'h0, _GEN_63, 80'h0} | or_r1s7} : {hold_0[652:651], 512'h0};
+    _GEN_62 ? {2'h0, {424'h0, _GEN_63, 80'h0} | or_r1s7} : {hold_0[620:619], 512'h0};
   assign results_waits = (valid1_7 & cmp_i133_r1s7 | valid2_0) & ~results_full_n;
   assign wanted_write = _GEN_64 | _GEN_65;
   assign wanted_din =
     _GEN_64
-      ? {ranked_r1s7[650:619],
-         sroa_speculated_r1s7__4,
+      ? {sroa_speculated_r1s7__4,
          sroa_speculated_r1s7__3,
          sroa_speculated_r1s7__2,
          sroa_speculated_r1s7__1,
@@ -5029,7 +4991,7 @@ module kv_prefetch_select_pages_speckv_Prefetch(
          select_r1s7__2,
          select_r1s7__1,
          select_r1s7}
-      : 293'h0;
+      : 261'h0;
   assign wanted_waits = (valid1_7 & and_r1s7__1 | valid2_0) & ~wanted_full_n;
   assign predicts_write = _GEN_65;
   assign predicts_din = hold_asked_sroa_0_1;
@@ -5208,11 +5170,12 @@ endmodule
 module kv_prefetch_ask_descriptors_speckv_Prefetch(
   input          clk,
                  rst,
-  input  [292:0] wanted_dout,
+  input  [260:0] wanted_dout,
   input          wanted_empty_n,
                  reads_full_n,
                  asked_full_n,
   input  [31:0]  descriptors_arg,
+                 places_arg,
   input          ap_start,
   output         wanted_read,
                  wanted_waits,
@@ -5220,32 +5183,39 @@ module kv_prefetch_ask_descriptors_speckv_Prefetch(
   output [96:0]  reads_din,
   output         reads_waits,
                  asked_write,
-  output [34:0]  asked_din,
+  output [2:0]   asked_din,
   output         asked_waits,
                  ap_done
 );
 
-  reg  [239:0] current_sroa_0_0184_r1;
-  reg  [4:0]   current_sroa_7_0185_r1;
-  reg  [31:0]  current_sroa_13173_0186_r1;
+  reg  [255:0] current_sroa_0_0224_r1;
+  reg  [4:0]   current_sroa_7_0225_r1;
+  reg  [31:0]  given_sroa_0_0226_r1;
+  reg          places_asked_0228_r1;
   reg          active2;
   reg          valid1_0;
   wire         _GEN;
   reg          active0;
   reg          valid0_0;
   wire         _GEN_0 = active0 & ~valid0_0;
-  wire         _GEN_1 = current_sroa_7_0185_r1 == 5'h0;
-  wire [31:0]  _GEN_2 = ~_GEN_1 ? current_sroa_13173_0186_r1 : wanted_dout[292:261];
-  wire [255:0] _GEN_3 = ~_GEN_1 ? {16'h0, current_sroa_0_0184_r1} : wanted_dout[255:0];
-  wire         _GEN_4 = descriptors_arg > {16'h0, _GEN_3[15:0]};
-  wire         _GEN_5 = ~_GEN_1 ? _GEN_1 : wanted_dout[260:256] == 5'h0;
-  wire         _GEN_6 = _GEN_5 | _GEN_4;
+  reg          hold_lnot_i;
+  reg          hold_cmp_i38;
+  wire         _GEN_1 = current_sroa_7_0225_r1 == 5'h0;
+  wire         _GEN_2 = given_sroa_0_0226_r1 >= places_arg;
+  wire         _GEN_3 = ~_GEN_1 ? _GEN_1 : wanted_dout[260:256] == 5'h0;
+  wire         _GEN_4 = hold_cmp_i38 | places_asked_0228_r1 | _GEN_2 | _GEN_3;
+  wire [255:0] _GEN_5 = ~_GEN_1 ? current_sroa_0_0224_r1 : wanted_dout[255:0];
+  wire         _GEN_6 = hold_lnot_i & _GEN_2 | descriptors_arg <= {16'h0, _GEN_5[15:0]};
+  wire         _GEN_7 = _GEN & ~_GEN_4;
+  wire         _GEN_8 = _GEN_4 & (_GEN_3 | ~_GEN_6);
   assign _GEN =
-    valid1_0 & ~(_GEN_1 & ~wanted_empty_n | ~asked_full_n | _GEN_6 & ~reads_full_n);
+    valid1_0
+    & ~(_GEN_1 & ~wanted_empty_n | ~asked_full_n | ~_GEN_4 & ~reads_full_n | _GEN_8
+        & ~reads_full_n);
   reg          active1;
   reg          valid2_0;
-  wire         _GEN_7 = active2 & ~valid2_0;
-  wire         _GEN_8 = active1 & ~valid1_0;
+  wire         _GEN_9 = active2 & ~valid2_0;
+  wire         _GEN_10 = active1 & ~valid1_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -5258,46 +5228,59 @@ module kv_prefetch_ask_descriptors_speckv_Prefetch(
     else begin
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN_0;
-      valid1_0 <= _GEN_0 | valid1_0 & ~(_GEN & _GEN_5);
-      active1 <= _GEN_0 | active1 & ~_GEN_8;
-      valid2_0 <= _GEN_8;
-      active2 <= _GEN_8 | active2 & ~_GEN_7;
+      valid1_0 <= _GEN_0 | valid1_0 & ~(_GEN & _GEN_3);
+      active1 <= _GEN_0 | active1 & ~_GEN_10;
+      valid2_0 <= _GEN_10;
+      active2 <= _GEN_10 | active2 & ~_GEN_9;
     end
   end // always_ff @(posedge)
+  wire         _GEN_11 = places_arg == 32'h0;
+  wire [31:0]  _GEN_12 = given_sroa_0_0226_r1 + 32'h1;
+  wire [4:0]   _GEN_13 = ~_GEN_1 ? current_sroa_7_0225_r1 : wanted_dout[260:256];
   always_ff @(posedge clk) begin
+    if (valid0_0) begin
+      hold_lnot_i <= ~_GEN_11;
+      hold_cmp_i38 <= _GEN_11;
+    end
     if (_GEN_0 | _GEN) begin
-      current_sroa_13173_0186_r1 <= _GEN_0 ? 32'h0 : _GEN_2;
-      current_sroa_7_0185_r1 <=
-        _GEN_0 ? 5'h0 : (~_GEN_1 ? current_sroa_7_0185_r1 : wanted_dout[260:256]) - 5'h1;
-      current_sroa_0_0184_r1 <= _GEN_0 ? 240'h0 : _GEN_3[255:16];
+      places_asked_0228_r1 <= ~_GEN_0 & (~_GEN_4 | (|(_GEN_12[3:0])));
+      given_sroa_0_0226_r1 <= _GEN_0 ? 32'h0 : ~_GEN_4 ? given_sroa_0_0226_r1 : _GEN_12;
+      current_sroa_7_0225_r1 <= _GEN_0 ? 5'h0 : ~_GEN_4 ? _GEN_13 : _GEN_13 - 5'h1;
+      current_sroa_0_0224_r1 <=
+        _GEN_0 ? 256'h0 : ~_GEN_4 ? _GEN_5 : {16'h0, _GEN_5[255:16]};
     end
   end // always_ff @(posedge)
   assign wanted_read = _GEN & _GEN_1;
   assign wanted_waits = valid1_0 & _GEN_1 & ~wanted_empty_n;
-  assign reads_write = _GEN & _GEN_6;
-  assign reads_din = {_GEN_5, 25'h0, ~_GEN_5, 48'h0, _GEN_3[15:0], 6'h0};
-  assign reads_waits = valid1_0 & _GEN_6 & ~reads_full_n;
+  assign reads_write = _GEN_7 | _GEN & _GEN_8;
+  assign reads_din =
+    {_GEN_7
+       ? {59'h100000000, {4'h0, given_sroa_0_0226_r1[31:4]} + descriptors_arg}
+       : {_GEN_3, 25'h0, ~_GEN_3, 48'h0, _GEN_5[15:0]},
+     6'h0};
+  assign reads_waits = (valid1_0 & ~_GEN_4 | valid1_0 & _GEN_8) & ~reads_full_n;
   assign asked_write = _GEN;
-  assign asked_din = {_GEN_5, ~_GEN_4, _GEN_1, _GEN_2};
+  assign asked_din = {_GEN_3, _GEN_6, ~_GEN_4};
   assign asked_waits = valid1_0 & ~asked_full_n;
-  assign ap_done = _GEN_7;
+  assign ap_done = _GEN_9;
 endmodule
 
 module kv_prefetch_issue(
   input          clk,
                  rst,
-  input  [34:0]  asked_dout,
+  input  [2:0]   asked_dout,
   input          asked_empty_n,
-  input  [511:0] descriptors_dout,
-  input          descriptors_empty_n,
+  input  [511:0] beats_dout,
+  input          beats_empty_n,
   input  [1:0]   statuses_dout,
   input          statuses_empty_n,
                  issued_full_n,
-                 ap_start,
+  input  [31:0]  places_arg,
+  input          ap_start,
   output         asked_read,
                  asked_waits,
-                 descriptors_read,
-                 descriptors_waits,
+                 beats_read,
+                 beats_waits,
                  statuses_read,
                  statuses_waits,
                  issued_write,
@@ -5308,7 +5291,7 @@ module kv_prefetch_issue(
   output         ap_done
 );
 
-  reg  [31:0]  behind_sroa_0_0261_r1;
+  reg  [511:0] held_sroa_0_0284_r1;
   reg          active2;
   reg          valid1_0;
   reg          valid1_1;
@@ -5317,32 +5300,27 @@ module kv_prefetch_issue(
   reg          active0;
   reg          valid0_0;
   wire         _GEN_1 = active0 & ~valid0_0;
-  wire         _GEN_2 = _GEN_0 & asked_dout[34];
-  wire         _GEN_3 = ~(asked_dout[34]) & asked_dout[34:33] == 2'h0;
+  reg          hold_cmp_i10;
+  wire         _GEN_2 = asked_dout[1:0] == 2'h2;
+  wire         _GEN_3 = ~(asked_dout[2]) & ~_GEN_2;
   wire         _GEN_4 = statuses_dout == 2'h1;
   wire         _GEN_5 = _GEN_3 & ~_GEN_4;
+  wire         _GEN_6 = _GEN_0 & asked_dout[2];
   assign _GEN_0 =
     valid1_0
-    & ~(~asked_empty_n | asked_dout[34] & ~statuses_empty_n | _GEN_3 & ~statuses_empty_n
-        | _GEN_5 & ~descriptors_empty_n) & (~valid1_1 | _GEN);
-  reg          and_r1s1;
-  wire         _GEN_6 = _GEN & and_r1s1;
-  reg  [63:0]  descriptor_sroa_0_0268279_r1s1;
-  reg          cmp_i113_not_r1s1;
-  reg  [63:0]  descriptor_sroa_0_0268279_r1s1__1;
-  reg          tobool41_not_r1s1;
-  reg  [34:0]  asked_r1s1;
-  wire [31:0]  _GEN_7 = tobool41_not_r1s1 ? behind_sroa_0_0261_r1 : asked_r1s1[31:0];
-  reg  [69:0]  descriptor_sroa_0_0268279_r1s1__2;
-  reg  [25:0]  descriptor_sroa_0_0268279_r1s1__3;
-  reg  [287:0] descriptor_sroa_0_0268279_r1s1__4;
-  reg          v6_r1s1;
-  assign _GEN = valid1_1 & ~(and_r1s1 & ~issued_full_n | v6_r1s1 & ~issued_full_n);
+    & ~(~asked_empty_n | _GEN_3 & ~statuses_empty_n | _GEN_5 & ~beats_empty_n
+        | asked_dout[2] & ~statuses_empty_n) & (~valid1_1 | _GEN);
+  reg          or_cond281_not_r1s1;
+  reg  [511:0] beat_sroa_0_0292297_r1s1;
+  reg  [2:0]   asked_r1s1;
+  assign _GEN = valid1_1 & ~(or_cond281_not_r1s1 & ~issued_full_n);
   reg          active1;
-  reg  [31:0]  hold_left_out_sroa_0_1;
+  reg          xor_r1s1;
+  reg          xor_r1s1__1;
+  reg  [31:0]  hold_left_out_sroa_0_1263;
   reg          valid2_0;
-  wire         _GEN_8 = active2 & ~valid2_0;
-  wire         _GEN_9 = active1 & ~valid1_0 & ~valid1_1;
+  wire         _GEN_7 = active2 & ~valid2_0;
+  wire         _GEN_8 = active1 & ~valid1_0 & ~valid1_1;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -5357,65 +5335,71 @@ module kv_prefetch_issue(
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN_1;
       valid1_1 <= _GEN_0 | valid1_1 & ~_GEN;
-      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_2;
-      active1 <= _GEN_1 | active1 & ~_GEN_9;
-      valid2_0 <= _GEN_9;
-      active2 <= _GEN_9 | active2 & ~_GEN_8;
+      valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
+      active1 <= _GEN_1 | active1 & ~_GEN_8;
+      valid2_0 <= _GEN_8;
+      active2 <= _GEN_8 | active2 & ~_GEN_7;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  left_out_sroa_0_0262_r1;
-  reg          xor_r1s1;
-  wire [511:0] _GEN_10 = ~_GEN_3 | _GEN_4 ? 512'h0 : descriptors_dout;
-  wire         _GEN_11 =
-    descriptors_dout[63:48] == 16'h0 & ~_GEN_4 & _GEN_3 & statuses_dout == 2'h0
-    & descriptors_dout[7:0] == 8'h2;
-  wire [31:0]  _GEN_12 =
-    ~_GEN_11
-      ? left_out_sroa_0_0262_r1 + {31'h0, ~(asked_dout[34])}
-      : left_out_sroa_0_0262_r1;
+  reg          placed_0286_r1;
+  reg  [31:0]  left_out_sroa_0_0285_r1;
+  wire         _GEN_9 = ~_GEN_2 & ~(asked_dout[2]) & asked_dout[0];
+  wire         _GEN_10 = _GEN_9 | ~_GEN_2 & ~(asked_dout[2]) & ~(asked_dout[0]);
+  wire         _GEN_11 = statuses_dout == 2'h0;
+  wire         _GEN_12 = asked_dout[2] | _GEN_2;
+  wire         _GEN_13 = _GEN_10 ? ~_GEN_9 : ~(asked_dout[0]);
+  wire [31:0]  _GEN_14 =
+    xor_r1s1 | ~xor_r1s1__1 ? left_out_sroa_0_0285_r1 : left_out_sroa_0_0285_r1 + 32'h1;
+  wire         _GEN_15 =
+    _GEN_10
+      ? beats_dout[63:48] == 16'h0 & ~_GEN_4 & placed_0286_r1 & ~_GEN_9 & _GEN_11
+        & beats_dout[7:0] == 8'h2
+      : asked_dout[2];
   always_ff @(posedge clk) begin
+    if (valid0_0)
+      hold_cmp_i10 <= places_arg == 32'h0;
     if (_GEN_0) begin
-      and_r1s1 <= asked_dout[34] & ~_GEN_11;
-      descriptor_sroa_0_0268279_r1s1 <= _GEN_10[63:0];
-      cmp_i113_not_r1s1 <= &(asked_dout[31:0]);
-      descriptor_sroa_0_0268279_r1s1__1 <= _GEN_10[127:64];
-      tobool41_not_r1s1 <= ~(asked_dout[32]);
+      or_cond281_not_r1s1 <= _GEN_15;
+      beat_sroa_0_0292297_r1s1 <= _GEN_12 | _GEN_4 ? 512'h0 : beats_dout;
       asked_r1s1 <= asked_dout;
-      descriptor_sroa_0_0268279_r1s1__2 <= _GEN_10[197:128];
-      descriptor_sroa_0_0268279_r1s1__3 <= _GEN_10[223:198];
-      descriptor_sroa_0_0268279_r1s1__4 <= _GEN_10[511:224];
-      v6_r1s1 <= _GEN_11;
-      hold_left_out_sroa_0_1 <= _GEN_12;
+      xor_r1s1 <= ~_GEN_13;
+      xor_r1s1__1 <= ~_GEN_15;
     end
+    if (_GEN)
+      hold_left_out_sroa_0_1263 <= _GEN_14;
     if (_GEN_1 | _GEN_0)
-      left_out_sroa_0_0262_r1 <= _GEN_1 ? 32'h0 : _GEN_12;
-    if (_GEN_0)
-      xor_r1s1 <= ~_GEN_11;
-    if (_GEN_1 | _GEN)
-      behind_sroa_0_0261_r1 <=
+      placed_0286_r1 <=
         _GEN_1
-          ? 32'h0
-          : xor_r1s1 ? _GEN_7 : {6'h0, descriptor_sroa_0_0268279_r1s1__3} + _GEN_7;
+          ? hold_cmp_i10
+          : ~_GEN_13 ? _GEN_12 & ~(asked_dout[2]) & _GEN_2 | _GEN_11 : placed_0286_r1;
+    if (_GEN_1 | _GEN) begin
+      left_out_sroa_0_0285_r1 <= _GEN_1 ? 32'h0 : _GEN_14;
+      held_sroa_0_0284_r1 <=
+        _GEN_1
+          ? 512'h0
+          : xor_r1s1 ? beat_sroa_0_0292297_r1s1 : {32'h0, held_sroa_0_0284_r1[511:32]};
+    end
   end // always_ff @(posedge)
   assign asked_read = _GEN_0;
   assign asked_waits = valid1_0 & ~asked_empty_n;
-  assign descriptors_read = _GEN_0 & _GEN_5;
-  assign descriptors_waits = valid1_0 & _GEN_5 & ~descriptors_empty_n;
-  assign statuses_read = _GEN_2 | _GEN_0 & _GEN_3;
+  assign beats_read = _GEN_0 & _GEN_5;
+  assign beats_waits = valid1_0 & _GEN_5 & ~beats_empty_n;
+  assign statuses_read = _GEN_0 & _GEN_3 | _GEN_6;
   assign statuses_waits =
-    (valid1_0 & asked_dout[34] | valid1_0 & _GEN_3) & ~statuses_empty_n;
-  assign issued_write = _GEN_6 | _GEN & v6_r1s1;
+    (valid1_0 & _GEN_3 | valid1_0 & asked_dout[2]) & ~statuses_empty_n;
+  assign issued_write = _GEN & or_cond281_not_r1s1;
   assign issued_din =
-    {_GEN_6 ? 2'h1 : {1'h0, asked_r1s1[34]},
-     descriptor_sroa_0_0268279_r1s1__4,
-     descriptor_sroa_0_0268279_r1s1__3,
-     descriptor_sroa_0_0268279_r1s1__2,
-     cmp_i113_not_r1s1 ? descriptor_sroa_0_0268279_r1s1__1 : {26'h0, _GEN_7, 6'h0},
-     descriptor_sroa_0_0268279_r1s1};
-  assign issued_waits = (valid1_1 & and_r1s1 | valid1_1 & v6_r1s1) & ~issued_full_n;
+    {1'h0,
+     asked_r1s1[2],
+     beat_sroa_0_0292297_r1s1[511:128],
+     hold_cmp_i10
+       ? beat_sroa_0_0292297_r1s1[127:64]
+       : {26'h0, held_sroa_0_0284_r1[31:0], 6'h0},
+     beat_sroa_0_0292297_r1s1[63:0]};
+  assign issued_waits = valid1_1 & or_cond281_not_r1s1 & ~issued_full_n;
   assign withheld_write = valid2_0;
-  assign withheld_din = hold_left_out_sroa_0_1;
-  assign ap_done = _GEN_8;
+  assign withheld_din = hold_left_out_sroa_0_1263;
+  assign ap_done = _GEN_7;
 endmodule
 
 module kv_prefetch(
@@ -5584,7 +5568,7 @@ module kv_prefetch(
   wire          _control_registers_u_arready;
   wire          _control_registers_u_ap_start;
   wire          _control_registers_u_ap_continue;
-  wire [2303:0] _control_registers_u_arguments;
+  wire [2367:0] _control_registers_u_arguments;
   wire          _descriptor_memory_write_u_command_ready;
   wire          _descriptor_memory_write_u_data_ready;
   wire          _descriptor_memory_write_u_status_valid;
@@ -5619,7 +5603,7 @@ module kv_prefetch(
   wire [31:0]   _deliver_u1_done_din;
   wire          _deliver_u1_ap_done;
   wire          _issue_u_asked_read;
-  wire          _issue_u_descriptors_read;
+  wire          _issue_u_beats_read;
   wire          _issue_u_statuses_read;
   wire          _issue_u_issued_write;
   wire [513:0]  _issue_u_issued_din;
@@ -5630,7 +5614,7 @@ module kv_prefetch(
   wire          _ask_descriptors_speckv_Prefetch_u_reads_write;
   wire [96:0]   _ask_descriptors_speckv_Prefetch_u_reads_din;
   wire          _ask_descriptors_speckv_Prefetch_u_asked_write;
-  wire [34:0]   _ask_descriptors_speckv_Prefetch_u_asked_din;
+  wire [2:0]    _ask_descriptors_speckv_Prefetch_u_asked_din;
   wire          _ask_descriptors_speckv_Prefetch_u_ap_done;
   wire          _finish_results_u_bursts_read;
   wire          _finish_results_u_written_read;
@@ -5651,7 +5635,7 @@ module kv_prefetch(
   wire          _select_pages_speckv_Prefetch_u_results_write;
   wire [513:0]  _select_pages_speckv_Prefetch_u_results_din;
   wire          _select_pages_speckv_Prefetch_u_wanted_write;
-  wire [292:0]  _select_pages_speckv_Prefetch_u_wanted_din;
+  wire [260:0]  _select_pages_speckv_Prefetch_u_wanted_din;
   wire          _select_pages_speckv_Prefetch_u_predicts_write;
   wire [31:0]   _select_pages_speckv_Prefetch_u_predicts_din;
   wire          _select_pages_speckv_Prefetch_u_hits_write;
@@ -5663,7 +5647,7 @@ module kv_prefetch(
   wire          _select_pages_speckv_Prefetch_u_ap_done;
   wire          _rank_speckv_Prefetch_u_orders_read;
   wire          _rank_speckv_Prefetch_u_ranked_write;
-  wire [652:0]  _rank_speckv_Prefetch_u_ranked_din;
+  wire [620:0]  _rank_speckv_Prefetch_u_ranked_din;
   wire          _rank_speckv_Prefetch_u_displaced_write;
   wire [31:0]   _rank_speckv_Prefetch_u_displaced_din;
   wire          _rank_speckv_Prefetch_u_lost_write;
@@ -5673,11 +5657,11 @@ module kv_prefetch(
   wire          _rank_speckv_Prefetch_u_ap_done;
   wire          _merge_touches_speckv_Prefetch_u_orders_read;
   wire          _merge_touches_speckv_Prefetch_u_merged_write;
-  wire [218:0]  _merge_touches_speckv_Prefetch_u_merged_din;
+  wire [186:0]  _merge_touches_speckv_Prefetch_u_merged_din;
   wire          _merge_touches_speckv_Prefetch_u_ap_done;
   wire          _decode_commands_speckv_Prefetch_u_batch_read;
   wire          _decode_commands_speckv_Prefetch_u_orders_write;
-  wire [218:0]  _decode_commands_speckv_Prefetch_u_orders_din;
+  wire [186:0]  _decode_commands_speckv_Prefetch_u_orders_din;
   wire          _decode_commands_speckv_Prefetch_u_touches_write;
   wire [31:0]   _decode_commands_speckv_Prefetch_u_touches_din;
   wire          _decode_commands_speckv_Prefetch_u_refused_write;
@@ -5704,19 +5688,19 @@ module kv_prefetch(
   wire [513:0]  _fifo_results_dout;
   wire          _fifo_results_empty_n;
   wire          _fifo_asked_full_n;
-  wire [34:0]   _fifo_asked_dout;
+  wire [2:0]    _fifo_asked_dout;
   wire          _fifo_asked_empty_n;
   wire          _fifo_wanted_full_n;
-  wire [292:0]  _fifo_wanted_dout;
+  wire [260:0]  _fifo_wanted_dout;
   wire          _fifo_wanted_empty_n;
   wire          _fifo_ranked_full_n;
-  wire [652:0]  _fifo_ranked_dout;
+  wire [620:0]  _fifo_ranked_dout;
   wire          _fifo_ranked_empty_n;
   wire          _fifo_merged_full_n;
-  wire [218:0]  _fifo_merged_dout;
+  wire [186:0]  _fifo_merged_dout;
   wire          _fifo_merged_empty_n;
   wire          _fifo_orders_full_n;
-  wire [218:0]  _fifo_orders_dout;
+  wire [186:0]  _fifo_orders_dout;
   wire          _fifo_orders_empty_n;
   wire          _fifo_sound_full_n;
   wire [512:0]  _fifo_sound_dout;
@@ -5907,59 +5891,59 @@ module kv_prefetch(
       done_ap_vld <=
         _deliver_u_done_write | done_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h15);
+            & s_axi_control_ARADDR[8:2] == 7'h17);
       failed_ap_vld <=
         _finish_results_u_failed_write | failed_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h19);
+            & s_axi_control_ARADDR[8:2] == 7'h1B);
       fetches_ap_vld <=
         _deliver_u1_done_write | fetches_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h1D);
+            & s_axi_control_ARADDR[8:2] == 7'h1F);
       fetches_failed_ap_vld <=
         _finish_results_u1_failed_write | fetches_failed_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h21);
+            & s_axi_control_ARADDR[8:2] == 7'h23);
       touches_ap_vld <=
         _decode_commands_speckv_Prefetch_u_touches_write | touches_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h25);
+            & s_axi_control_ARADDR[8:2] == 7'h27);
       predicts_ap_vld <=
         _select_pages_speckv_Prefetch_u_predicts_write | predicts_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h29);
+            & s_axi_control_ARADDR[8:2] == 7'h2B);
       hits_ap_vld <=
         _select_pages_speckv_Prefetch_u_hits_write | hits_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h2D);
+            & s_axi_control_ARADDR[8:2] == 7'h2F);
       displaced_ap_vld <=
         _rank_speckv_Prefetch_u_displaced_write | displaced_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h31);
+            & s_axi_control_ARADDR[8:2] == 7'h33);
       lost_ap_vld <=
         _rank_speckv_Prefetch_u_lost_write | lost_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h35);
+            & s_axi_control_ARADDR[8:2] == 7'h37);
       corrupted_ap_vld <=
         _rank_speckv_Prefetch_u_corrupted_write | corrupted_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h39);
+            & s_axi_control_ARADDR[8:2] == 7'h3B);
       refused_ap_vld <=
         _decode_commands_speckv_Prefetch_u_refused_write | refused_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h3D);
+            & s_axi_control_ARADDR[8:2] == 7'h3F);
       predicted_ap_vld <=
         _select_pages_speckv_Prefetch_u_predicted_write | predicted_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h41);
+            & s_axi_control_ARADDR[8:2] == 7'h43);
       filtered_ap_vld <=
         _select_pages_speckv_Prefetch_u_filtered_write | filtered_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h45);
+            & s_axi_control_ARADDR[8:2] == 7'h47);
       withheld_ap_vld <=
         _issue_u_withheld_write | withheld_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[8:2] == 7'h49);
+            & s_axi_control_ARADDR[8:2] == 7'h4B);
     end
   end // always_ff @(posedge)
   hlsc_fifo #(
@@ -6102,7 +6086,7 @@ module kv_prefetch(
     .write   (_descriptor_memory_read_u_data_valid & _fifo_descriptor_beats_full_n),
     .full_n  (_fifo_descriptor_beats_full_n),
     .dout    (_fifo_descriptor_beats_dout),
-    .read    (_issue_u_descriptors_read),
+    .read    (_issue_u_beats_read),
     .empty_n (_fifo_descriptor_beats_empty_n)
   );
   hlsc_fifo #(
@@ -6132,7 +6116,7 @@ module kv_prefetch(
     .empty_n (_fifo_sound_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(219),
+    .WIDTH(187),
     .DEPTH(2)
   ) fifo_orders (
     .clk     (ap_clk),
@@ -6145,7 +6129,7 @@ module kv_prefetch(
     .empty_n (_fifo_orders_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(219),
+    .WIDTH(187),
     .DEPTH(2)
   ) fifo_merged (
     .clk     (ap_clk),
@@ -6158,7 +6142,7 @@ module kv_prefetch(
     .empty_n (_fifo_merged_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(653),
+    .WIDTH(621),
     .DEPTH(2)
   ) fifo_ranked (
     .clk     (ap_clk),
@@ -6171,7 +6155,7 @@ module kv_prefetch(
     .empty_n (_fifo_ranked_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(293),
+    .WIDTH(261),
     .DEPTH(16)
   ) fifo_wanted (
     .clk     (ap_clk),
@@ -6184,7 +6168,7 @@ module kv_prefetch(
     .empty_n (_fifo_wanted_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(35),
+    .WIDTH(3),
     .DEPTH(64)
   ) fifo_asked (
     .clk     (ap_clk),
@@ -6406,6 +6390,7 @@ module kv_prefetch(
     .reads_full_n    (_fifo_descriptor_reads_full_n),
     .asked_full_n    (_fifo_asked_full_n),
     .descriptors_arg (_control_registers_u_arguments[479:448]),
+    .places_arg      (_control_registers_u_arguments[543:512]),
     .ap_start        (_GEN_14),
     .wanted_read     (_ask_descriptors_speckv_Prefetch_u_wanted_read),
     .wanted_waits    (fifo_wanted_reader_waits),
@@ -6418,28 +6403,29 @@ module kv_prefetch(
     .ap_done         (_ask_descriptors_speckv_Prefetch_u_ap_done)
   );
   kv_prefetch_issue issue_u (
-    .clk                 (ap_clk),
-    .rst                 (_GEN),
-    .asked_dout          (_fifo_asked_dout),
-    .asked_empty_n       (_fifo_asked_empty_n),
-    .descriptors_dout    (_fifo_descriptor_beats_dout),
-    .descriptors_empty_n (_fifo_descriptor_beats_empty_n),
-    .statuses_dout       (_fifo_descriptor_status_dout),
-    .statuses_empty_n    (_fifo_descriptor_status_empty_n),
-    .issued_full_n       (_fifo_issued_full_n),
-    .ap_start            (_GEN_14),
-    .asked_read          (_issue_u_asked_read),
-    .asked_waits         (fifo_asked_reader_waits),
-    .descriptors_read    (_issue_u_descriptors_read),
-    .descriptors_waits   (fifo_descriptor_beats_reader_waits),
-    .statuses_read       (_issue_u_statuses_read),
-    .statuses_waits      (fifo_descriptor_status_reader_waits),
-    .issued_write        (_issue_u_issued_write),
-    .issued_din          (_issue_u_issued_din),
-    .issued_waits        (fifo_issued_writer_waits),
-    .withheld_write      (_issue_u_withheld_write),
-    .withheld_din        (_issue_u_withheld_din),
-    .ap_done             (_issue_u_ap_done)
+    .clk              (ap_clk),
+    .rst              (_GEN),
+    .asked_dout       (_fifo_asked_dout),
+    .asked_empty_n    (_fifo_asked_empty_n),
+    .beats_dout       (_fifo_descriptor_beats_dout),
+    .beats_empty_n    (_fifo_descriptor_beats_empty_n),
+    .statuses_dout    (_fifo_descriptor_status_dout),
+    .statuses_empty_n (_fifo_descriptor_status_empty_n),
+    .issued_full_n    (_fifo_issued_full_n),
+    .places_arg       (_control_registers_u_arguments[543:512]),
+    .ap_start         (_GEN_14),
+    .asked_read       (_issue_u_asked_read),
+    .asked_waits      (fifo_asked_reader_waits),
+    .beats_read       (_issue_u_beats_read),
+    .beats_waits      (fifo_descriptor_beats_reader_waits),
+    .statuses_read    (_issue_u_statuses_read),
+    .statuses_waits   (fifo_descriptor_status_reader_waits),
+    .issued_write     (_issue_u_issued_write),
+    .issued_din       (_issue_u_issued_din),
+    .issued_waits     (fifo_issued_writer_waits),
+    .withheld_write   (_issue_u_withheld_write),
+    .withheld_din     (_issue_u_withheld_din),
+    .ap_done          (_issue_u_ap_done)
   );
   kv_prefetch_deliver deliver_u1 (
     .clk             (ap_clk),
@@ -6648,9 +6634,9 @@ module kv_prefetch(
   hlsc_axil_control #(
     .MODE(2),
     .ADDR_WIDTH(9),
-    .WORDS(72),
-    .ARGUMENT_BITS(2304'd3121748549589153507255220667214744133005063442419400422313712844722572145715799170833151366427675565141291701706870980564960722792770589977214975),
-    .REPORT_BITS(2304'd94462714562710627727689463654012191933065032390782350683834570949116017630501207225283027704214480625429834667433649211751316663828344912274856541277846575836762700648569973860290323714724833421956231071100533882983759684343409898245965193974715944921632823531024023594596125787264977566067092737208756634321200382052226033988649515040930323596112064652395813338913237207836309873119907607497971282537693140806180577736600869138265311962101140943975818832592449202736494917405031083529419355004810318844578199892280262357124555701369814590059760119325268902380848324895684568918136911438509805618763580921967718221774633480957343061177023462676620917750042390953984)
+    .WORDS(74),
+    .ARGUMENT_BITS(2368'd57586096556745105773154044348395696302581497653999911216102341394127360011186993554732745951043727844185235594846711164531871456363444133772323147161411038316855295),
+    .REPORT_BITS(2368'd1742529520046199230619583130888754791092883414648025804876004829000097407708423572483541089526863715962819290467226024600525090989396927928853045728852398864052014106581522947686792532085498421173329542126122068630835139227552029022859807930368206837706237898813283902159309160271360493717019245922653630423972368125100564963081391369669522988257460691721399521750816026351157761450777619210869797520347278584505378763101498809663763029982445901874276556417688349272722218799635473271297610739914998122520803966557575882663110893287403682881482770052962457213364726805300324841348828110582984077970752701169203460369984284070690064053815921960036437490185527028438098830306735128838144)
   ) control_registers_u (
     .clk         (ap_clk),
     .rst         (_GEN),
@@ -6709,7 +6695,7 @@ module kv_prefetch(
         95'h0,
         done_ap_vld,
         done_register,
-        512'h0}),
+        576'h0}),
     .awready     (s_axi_control_AWREADY),
     .wready      (s_axi_control_WREADY),
     .arready     (_control_registers_u_arready),

@@ -22,47 +22,48 @@
 0x34 FETCHES_OUT_DATA: 64 bits, RW of argument fetches_out
 0x40 COMMANDS_DATA: 32 bits, RW of argument commands
 0x48 DESCRIPTORS_DATA: 32 bits, RW of argument descriptors
-0x50 DONE_DATA: 32 bits, R of argument done
-0x54 DONE_CTRL: 1 bits, R of argument done
+0x50 PLACES_DATA: 32 bits, RW of argument places
+0x58 DONE_DATA: 32 bits, R of argument done
+0x5c DONE_CTRL: 1 bits, R of argument done
      bit 0 done_ap_vld (COR)
-0x60 FAILED_DATA: 32 bits, R of argument failed
-0x64 FAILED_CTRL: 1 bits, R of argument failed
+0x68 FAILED_DATA: 32 bits, R of argument failed
+0x6c FAILED_CTRL: 1 bits, R of argument failed
      bit 0 failed_ap_vld (COR)
-0x70 FETCHES_DATA: 32 bits, R of argument fetches
-0x74 FETCHES_CTRL: 1 bits, R of argument fetches
+0x78 FETCHES_DATA: 32 bits, R of argument fetches
+0x7c FETCHES_CTRL: 1 bits, R of argument fetches
      bit 0 fetches_ap_vld (COR)
-0x80 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
-0x84 FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
+0x88 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
+0x8c FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
      bit 0 fetches_failed_ap_vld (COR)
-0x90 TOUCHES_DATA: 32 bits, R of argument touches
-0x94 TOUCHES_CTRL: 1 bits, R of argument touches
+0x98 TOUCHES_DATA: 32 bits, R of argument touches
+0x9c TOUCHES_CTRL: 1 bits, R of argument touches
      bit 0 touches_ap_vld (COR)
-0xa0 PREDICTS_DATA: 32 bits, R of argument predicts
-0xa4 PREDICTS_CTRL: 1 bits, R of argument predicts
+0xa8 PREDICTS_DATA: 32 bits, R of argument predicts
+0xac PREDICTS_CTRL: 1 bits, R of argument predicts
      bit 0 predicts_ap_vld (COR)
-0xb0 HITS_DATA: 32 bits, R of argument hits
-0xb4 HITS_CTRL: 1 bits, R of argument hits
+0xb8 HITS_DATA: 32 bits, R of argument hits
+0xbc HITS_CTRL: 1 bits, R of argument hits
      bit 0 hits_ap_vld (COR)
-0xc0 DISPLACED_DATA: 32 bits, R of argument displaced
-0xc4 DISPLACED_CTRL: 1 bits, R of argument displaced
+0xc8 DISPLACED_DATA: 32 bits, R of argument displaced
+0xcc DISPLACED_CTRL: 1 bits, R of argument displaced
      bit 0 displaced_ap_vld (COR)
-0xd0 LOST_DATA: 32 bits, R of argument lost
-0xd4 LOST_CTRL: 1 bits, R of argument lost
+0xd8 LOST_DATA: 32 bits, R of argument lost
+0xdc LOST_CTRL: 1 bits, R of argument lost
      bit 0 lost_ap_vld (COR)
-0xe0 CORRUPTED_DATA: 32 bits, R of argument corrupted
-0xe4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
+0xe8 CORRUPTED_DATA: 32 bits, R of argument corrupted
+0xec CORRUPTED_CTRL: 1 bits, R of argument corrupted
      bit 0 corrupted_ap_vld (COR)
-0xf0 REFUSED_DATA: 32 bits, R of argument refused
-0xf4 REFUSED_CTRL: 1 bits, R of argument refused
+0xf8 REFUSED_DATA: 32 bits, R of argument refused
+0xfc REFUSED_CTRL: 1 bits, R of argument refused
      bit 0 refused_ap_vld (COR)
-0x100 PREDICTED_DATA: 32 bits, R of argument predicted
-0x104 PREDICTED_CTRL: 1 bits, R of argument predicted
+0x108 PREDICTED_DATA: 32 bits, R of argument predicted
+0x10c PREDICTED_CTRL: 1 bits, R of argument predicted
      bit 0 predicted_ap_vld (COR)
-0x110 FILTERED_DATA: 32 bits, R of argument filtered
-0x114 FILTERED_CTRL: 1 bits, R of argument filtered
+0x118 FILTERED_DATA: 32 bits, R of argument filtered
+0x11c FILTERED_CTRL: 1 bits, R of argument filtered
      bit 0 filtered_ap_vld (COR)
-0x120 WITHHELD_DATA: 32 bits, R of argument withheld
-0x124 WITHHELD_CTRL: 1 bits, R of argument withheld
+0x128 WITHHELD_DATA: 32 bits, R of argument withheld
+0x12c WITHHELD_CTRL: 1 bits, R of argument withheld
      bit 0 withheld_ap_vld (COR)
 COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 """
@@ -96,61 +97,63 @@ COMMANDS_DATA = 0x40
 COMMANDS_DATA_BITS = 32
 DESCRIPTORS_DATA = 0x48
 DESCRIPTORS_DATA_BITS = 32
-DONE_DATA = 0x50
+PLACES_DATA = 0x50
+PLACES_DATA_BITS = 32
+DONE_DATA = 0x58
 DONE_DATA_BITS = 32
-DONE_CTRL = 0x54
+DONE_CTRL = 0x5c
 DONE_CTRL_DONE_AP_VLD = 0x1
-FAILED_DATA = 0x60
+FAILED_DATA = 0x68
 FAILED_DATA_BITS = 32
-FAILED_CTRL = 0x64
+FAILED_CTRL = 0x6c
 FAILED_CTRL_FAILED_AP_VLD = 0x1
-FETCHES_DATA = 0x70
+FETCHES_DATA = 0x78
 FETCHES_DATA_BITS = 32
-FETCHES_CTRL = 0x74
+FETCHES_CTRL = 0x7c
 FETCHES_CTRL_FETCHES_AP_VLD = 0x1
-FETCHES_FAILED_DATA = 0x80
+FETCHES_FAILED_DATA = 0x88
 FETCHES_FAILED_DATA_BITS = 32
-FETCHES_FAILED_CTRL = 0x84
+FETCHES_FAILED_CTRL = 0x8c
 FETCHES_FAILED_CTRL_FETCHES_FAILED_AP_VLD = 0x1
-TOUCHES_DATA = 0x90
+TOUCHES_DATA = 0x98
 TOUCHES_DATA_BITS = 32
-TOUCHES_CTRL = 0x94
+TOUCHES_CTRL = 0x9c
 TOUCHES_CTRL_TOUCHES_AP_VLD = 0x1
-PREDICTS_DATA = 0xa0
+PREDICTS_DATA = 0xa8
 PREDICTS_DATA_BITS = 32
-PREDICTS_CTRL = 0xa4
+PREDICTS_CTRL = 0xac
 PREDICTS_CTRL_PREDICTS_AP_VLD = 0x1
-HITS_DATA = 0xb0
+HITS_DATA = 0xb8
 HITS_DATA_BITS = 32
-HITS_CTRL = 0xb4
+HITS_CTRL = 0xbc
 HITS_CTRL_HITS_AP_VLD = 0x1
-DISPLACED_DATA = 0xc0
+DISPLACED_DATA = 0xc8
 DISPLACED_DATA_BITS = 32
-DISPLACED_CTRL = 0xc4
+DISPLACED_CTRL = 0xcc
 DISPLACED_CTRL_DISPLACED_AP_VLD = 0x1
-LOST_DATA = 0xd0
+LOST_DATA = 0xd8
 LOST_DATA_BITS = 32
-LOST_CTRL = 0xd4
+LOST_CTRL = 0xdc
 LOST_CTRL_LOST_AP_VLD = 0x1
-CORRUPTED_DATA = 0xe0
+CORRUPTED_DATA = 0xe8
 CORRUPTED_DATA_BITS = 32
-CORRUPTED_CTRL = 0xe4
+CORRUPTED_CTRL = 0xec
 CORRUPTED_CTRL_CORRUPTED_AP_VLD = 0x1
-REFUSED_DATA = 0xf0
+REFUSED_DATA = 0xf8
 REFUSED_DATA_BITS = 32
-REFUSED_CTRL = 0xf4
+REFUSED_CTRL = 0xfc
 REFUSED_CTRL_REFUSED_AP_VLD = 0x1
-PREDICTED_DATA = 0x100
+PREDICTED_DATA = 0x108
 PREDICTED_DATA_BITS = 32
-PREDICTED_CTRL = 0x104
+PREDICTED_CTRL = 0x10c
 PREDICTED_CTRL_PREDICTED_AP_VLD = 0x1
-FILTERED_DATA = 0x110
+FILTERED_DATA = 0x118
 FILTERED_DATA_BITS = 32
-FILTERED_CTRL = 0x114
+FILTERED_CTRL = 0x11c
 FILTERED_CTRL_FILTERED_AP_VLD = 0x1
-WITHHELD_DATA = 0x120
+WITHHELD_DATA = 0x128
 WITHHELD_DATA_BITS = 32
-WITHHELD_CTRL = 0x124
+WITHHELD_CTRL = 0x12c
 WITHHELD_CTRL_WITHHELD_AP_VLD = 0x1
 
 # name -> (byte offset, bits, access)
@@ -165,32 +168,33 @@ REGISTERS = {
     "FETCHES_OUT_DATA": (0x34, 64, "RW"),
     "COMMANDS_DATA": (0x40, 32, "RW"),
     "DESCRIPTORS_DATA": (0x48, 32, "RW"),
-    "DONE_DATA": (0x50, 32, "R"),
-    "DONE_CTRL": (0x54, 1, "R"),
-    "FAILED_DATA": (0x60, 32, "R"),
-    "FAILED_CTRL": (0x64, 1, "R"),
-    "FETCHES_DATA": (0x70, 32, "R"),
-    "FETCHES_CTRL": (0x74, 1, "R"),
-    "FETCHES_FAILED_DATA": (0x80, 32, "R"),
-    "FETCHES_FAILED_CTRL": (0x84, 1, "R"),
-    "TOUCHES_DATA": (0x90, 32, "R"),
-    "TOUCHES_CTRL": (0x94, 1, "R"),
-    "PREDICTS_DATA": (0xa0, 32, "R"),
-    "PREDICTS_CTRL": (0xa4, 1, "R"),
-    "HITS_DATA": (0xb0, 32, "R"),
-    "HITS_CTRL": (0xb4, 1, "R"),
-    "DISPLACED_DATA": (0xc0, 32, "R"),
-    "DISPLACED_CTRL": (0xc4, 1, "R"),
-    "LOST_DATA": (0xd0, 32, "R"),
-    "LOST_CTRL": (0xd4, 1, "R"),
-    "CORRUPTED_DATA": (0xe0, 32, "R"),
-    "CORRUPTED_CTRL": (0xe4, 1, "R"),
-    "REFUSED_DATA": (0xf0, 32, "R"),
-    "REFUSED_CTRL": (0xf4, 1, "R"),
-    "PREDICTED_DATA": (0x100, 32, "R"),
-    "PREDICTED_CTRL": (0x104, 1, "R"),
-    "FILTERED_DATA": (0x110, 32, "R"),
-    "FILTERED_CTRL": (0x114, 1, "R"),
-    "WITHHELD_DATA": (0x120, 32, "R"),
-    "WITHHELD_CTRL": (0x124, 1, "R"),
+    "PLACES_DATA": (0x50, 32, "RW"),
+    "DONE_DATA": (0x58, 32, "R"),
+    "DONE_CTRL": (0x5c, 1, "R"),
+    "FAILED_DATA": (0x68, 32, "R"),
+    "FAILED_CTRL": (0x6c, 1, "R"),
+    "FETCHES_DATA": (0x78, 32, "R"),
+    "FETCHES_CTRL": (0x7c, 1, "R"),
+    "FETCHES_FAILED_DATA": (0x88, 32, "R"),
+    "FETCHES_FAILED_CTRL": (0x8c, 1, "R"),
+    "TOUCHES_DATA": (0x98, 32, "R"),
+    "TOUCHES_CTRL": (0x9c, 1, "R"),
+    "PREDICTS_DATA": (0xa8, 32, "R"),
+    "PREDICTS_CTRL": (0xac, 1, "R"),
+    "HITS_DATA": (0xb8, 32, "R"),
+    "HITS_CTRL": (0xbc, 1, "R"),
+    "DISPLACED_DATA": (0xc8, 32, "R"),
+    "DISPLACED_CTRL": (0xcc, 1, "R"),
+    "LOST_DATA": (0xd8, 32, "R"),
+    "LOST_CTRL": (0xdc, 1, "R"),
+    "CORRUPTED_DATA": (0xe8, 32, "R"),
+    "CORRUPTED_CTRL": (0xec, 1, "R"),
+    "REFUSED_DATA": (0xf8, 32, "R"),
+    "REFUSED_CTRL": (0xfc, 1, "R"),
+    "PREDICTED_DATA": (0x108, 32, "R"),
+    "PREDICTED_CTRL": (0x10c, 1, "R"),
+    "FILTERED_DATA": (0x118, 32, "R"),
+    "FILTERED_CTRL": (0x11c, 1, "R"),
+    "WITHHELD_DATA": (0x128, 32, "R"),
+    "WITHHELD_CTRL": (0x12c, 1, "R"),
 }

@@ -25,47 +25,48 @@
 // 0x34 FETCHES_OUT_DATA: 64 bits, RW of argument fetches_out
 // 0x40 COMMANDS_DATA: 32 bits, RW of argument commands
 // 0x48 DESCRIPTORS_DATA: 32 bits, RW of argument descriptors
-// 0x50 DONE_DATA: 32 bits, R of argument done
-// 0x54 DONE_CTRL: 1 bits, R of argument done
+// 0x50 PLACES_DATA: 32 bits, RW of argument places
+// 0x58 DONE_DATA: 32 bits, R of argument done
+// 0x5c DONE_CTRL: 1 bits, R of argument done
 //      bit 0 done_ap_vld (COR)
-// 0x60 FAILED_DATA: 32 bits, R of argument failed
-// 0x64 FAILED_CTRL: 1 bits, R of argument failed
+// 0x68 FAILED_DATA: 32 bits, R of argument failed
+// 0x6c FAILED_CTRL: 1 bits, R of argument failed
 //      bit 0 failed_ap_vld (COR)
-// 0x70 FETCHES_DATA: 32 bits, R of argument fetches
-// 0x74 FETCHES_CTRL: 1 bits, R of argument fetches
+// 0x78 FETCHES_DATA: 32 bits, R of argument fetches
+// 0x7c FETCHES_CTRL: 1 bits, R of argument fetches
 //      bit 0 fetches_ap_vld (COR)
-// 0x80 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
-// 0x84 FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
+// 0x88 FETCHES_FAILED_DATA: 32 bits, R of argument fetches_failed
+// 0x8c FETCHES_FAILED_CTRL: 1 bits, R of argument fetches_failed
 //      bit 0 fetches_failed_ap_vld (COR)
-// 0x90 TOUCHES_DATA: 32 bits, R of argument touches
-// 0x94 TOUCHES_CTRL: 1 bits, R of argument touches
+// 0x98 TOUCHES_DATA: 32 bits, R of argument touches
+// 0x9c TOUCHES_CTRL: 1 bits, R of argument touches
 //      bit 0 touches_ap_vld (COR)
-// 0xa0 PREDICTS_DATA: 32 bits, R of argument predicts
-// 0xa4 PREDICTS_CTRL: 1 bits, R of argument predicts
+// 0xa8 PREDICTS_DATA: 32 bits, R of argument predicts
+// 0xac PREDICTS_CTRL: 1 bits, R of argument predicts
 //      bit 0 predicts_ap_vld (COR)
-// 0xb0 HITS_DATA: 32 bits, R of argument hits
-// 0xb4 HITS_CTRL: 1 bits, R of argument hits
+// 0xb8 HITS_DATA: 32 bits, R of argument hits
+// 0xbc HITS_CTRL: 1 bits, R of argument hits
 //      bit 0 hits_ap_vld (COR)
-// 0xc0 DISPLACED_DATA: 32 bits, R of argument displaced
-// 0xc4 DISPLACED_CTRL: 1 bits, R of argument displaced
+// 0xc8 DISPLACED_DATA: 32 bits, R of argument displaced
+// 0xcc DISPLACED_CTRL: 1 bits, R of argument displaced
 //      bit 0 displaced_ap_vld (COR)
-// 0xd0 LOST_DATA: 32 bits, R of argument lost
-// 0xd4 LOST_CTRL: 1 bits, R of argument lost
+// 0xd8 LOST_DATA: 32 bits, R of argument lost
+// 0xdc LOST_CTRL: 1 bits, R of argument lost
 //      bit 0 lost_ap_vld (COR)
-// 0xe0 CORRUPTED_DATA: 32 bits, R of argument corrupted
-// 0xe4 CORRUPTED_CTRL: 1 bits, R of argument corrupted
+// 0xe8 CORRUPTED_DATA: 32 bits, R of argument corrupted
+// 0xec CORRUPTED_CTRL: 1 bits, R of argument corrupted
 //      bit 0 corrupted_ap_vld (COR)
-// 0xf0 REFUSED_DATA: 32 bits, R of argument refused
-// 0xf4 REFUSED_CTRL: 1 bits, R of argument refused
+// 0xf8 REFUSED_DATA: 32 bits, R of argument refused
+// 0xfc REFUSED_CTRL: 1 bits, R of argument refused
 //      bit 0 refused_ap_vld (COR)
-// 0x100 PREDICTED_DATA: 32 bits, R of argument predicted
-// 0x104 PREDICTED_CTRL: 1 bits, R of argument predicted
+// 0x108 PREDICTED_DATA: 32 bits, R of argument predicted
+// 0x10c PREDICTED_CTRL: 1 bits, R of argument predicted
 //      bit 0 predicted_ap_vld (COR)
-// 0x110 FILTERED_DATA: 32 bits, R of argument filtered
-// 0x114 FILTERED_CTRL: 1 bits, R of argument filtered
+// 0x118 FILTERED_DATA: 32 bits, R of argument filtered
+// 0x11c FILTERED_CTRL: 1 bits, R of argument filtered
 //      bit 0 filtered_ap_vld (COR)
-// 0x120 WITHHELD_DATA: 32 bits, R of argument withheld
-// 0x124 WITHHELD_CTRL: 1 bits, R of argument withheld
+// 0x128 WITHHELD_DATA: 32 bits, R of argument withheld
+// 0x12c WITHHELD_CTRL: 1 bits, R of argument withheld
 //      bit 0 withheld_ap_vld (COR)
 // COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 #define XKV_PREFETCH_CONTROL_ADDR_AP_CTRL 0x00
@@ -84,47 +85,49 @@
 #define XKV_PREFETCH_CONTROL_BITS_COMMANDS_DATA 32
 #define XKV_PREFETCH_CONTROL_ADDR_DESCRIPTORS_DATA 0x48
 #define XKV_PREFETCH_CONTROL_BITS_DESCRIPTORS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DONE_DATA 0x50
+#define XKV_PREFETCH_CONTROL_ADDR_PLACES_DATA 0x50
+#define XKV_PREFETCH_CONTROL_BITS_PLACES_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_DONE_DATA 0x58
 #define XKV_PREFETCH_CONTROL_BITS_DONE_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DONE_CTRL 0x54
-#define XKV_PREFETCH_CONTROL_ADDR_FAILED_DATA 0x60
+#define XKV_PREFETCH_CONTROL_ADDR_DONE_CTRL 0x5c
+#define XKV_PREFETCH_CONTROL_ADDR_FAILED_DATA 0x68
 #define XKV_PREFETCH_CONTROL_BITS_FAILED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FAILED_CTRL 0x64
-#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_DATA 0x70
+#define XKV_PREFETCH_CONTROL_ADDR_FAILED_CTRL 0x6c
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_DATA 0x78
 #define XKV_PREFETCH_CONTROL_BITS_FETCHES_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_CTRL 0x74
-#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_DATA 0x80
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_CTRL 0x7c
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_DATA 0x88
 #define XKV_PREFETCH_CONTROL_BITS_FETCHES_FAILED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_CTRL 0x84
-#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_DATA 0x90
+#define XKV_PREFETCH_CONTROL_ADDR_FETCHES_FAILED_CTRL 0x8c
+#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_DATA 0x98
 #define XKV_PREFETCH_CONTROL_BITS_TOUCHES_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_CTRL 0x94
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_DATA 0xa0
+#define XKV_PREFETCH_CONTROL_ADDR_TOUCHES_CTRL 0x9c
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_DATA 0xa8
 #define XKV_PREFETCH_CONTROL_BITS_PREDICTS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_CTRL 0xa4
-#define XKV_PREFETCH_CONTROL_ADDR_HITS_DATA 0xb0
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTS_CTRL 0xac
+#define XKV_PREFETCH_CONTROL_ADDR_HITS_DATA 0xb8
 #define XKV_PREFETCH_CONTROL_BITS_HITS_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_HITS_CTRL 0xb4
-#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_DATA 0xc0
+#define XKV_PREFETCH_CONTROL_ADDR_HITS_CTRL 0xbc
+#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_DATA 0xc8
 #define XKV_PREFETCH_CONTROL_BITS_DISPLACED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_CTRL 0xc4
-#define XKV_PREFETCH_CONTROL_ADDR_LOST_DATA 0xd0
+#define XKV_PREFETCH_CONTROL_ADDR_DISPLACED_CTRL 0xcc
+#define XKV_PREFETCH_CONTROL_ADDR_LOST_DATA 0xd8
 #define XKV_PREFETCH_CONTROL_BITS_LOST_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_LOST_CTRL 0xd4
-#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_DATA 0xe0
+#define XKV_PREFETCH_CONTROL_ADDR_LOST_CTRL 0xdc
+#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_DATA 0xe8
 #define XKV_PREFETCH_CONTROL_BITS_CORRUPTED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_CTRL 0xe4
-#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_DATA 0xf0
+#define XKV_PREFETCH_CONTROL_ADDR_CORRUPTED_CTRL 0xec
+#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_DATA 0xf8
 #define XKV_PREFETCH_CONTROL_BITS_REFUSED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_CTRL 0xf4
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_DATA 0x100
+#define XKV_PREFETCH_CONTROL_ADDR_REFUSED_CTRL 0xfc
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_DATA 0x108
 #define XKV_PREFETCH_CONTROL_BITS_PREDICTED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_CTRL 0x104
-#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_DATA 0x110
+#define XKV_PREFETCH_CONTROL_ADDR_PREDICTED_CTRL 0x10c
+#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_DATA 0x118
 #define XKV_PREFETCH_CONTROL_BITS_FILTERED_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_CTRL 0x114
-#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_DATA 0x120
+#define XKV_PREFETCH_CONTROL_ADDR_FILTERED_CTRL 0x11c
+#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_DATA 0x128
 #define XKV_PREFETCH_CONTROL_BITS_WITHHELD_DATA 32
-#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_CTRL 0x124
+#define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_CTRL 0x12c
 
 #endif
