@@ -11,6 +11,7 @@ from speckv.connectivity import of_design
 from speckv.errors import ToolError
 
 if TYPE_CHECKING:
+    from speckv.board import Board
     from speckv.design import Design
 
 HLS, RTL, ZYNQ = "vitis-hls", "rtl", "zynq"
@@ -46,11 +47,14 @@ class Step:
         return self.command[0]
 
 
+def usual_flow(design: Design) -> str:
+    """The flow that most people want for the design's board. Raises ToolError if it is for none."""
+    return FLOWS[_board(design).kind][0]
+
+
 def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | None = None) -> list[Step]:
     """The steps of one of FLOWS, in order. Raises ToolError if the board does not have it, or a platform is missing."""
-    if design.board is None:
-        raise ToolError(f"design {design.name} is for no board: give it a block `board`, as hls/designs/u55c.yaml has")
-    board = design.board.board
+    board = _board(design)
     if flow not in FLOWS[board.kind]:
         raise ToolError(f"there is no flow {flow} for board {board.name}: use {' or '.join(FLOWS[board.kind])}")
     kernels = of_design(design).kernels
@@ -72,8 +76,13 @@ def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | No
 
 def bitstream(design: Design, flow: str, target: str) -> str:
     """What a flow makes, in its folder."""
-    assert design.board is not None
-    return f"{flow}/{design.name}.bit" if design.board.board.kind == "zynq" else f"{flow}/{design.name}.{target}.xclbin"
+    return f"{flow}/{design.name}.bit" if _board(design).kind == "zynq" else f"{flow}/{design.name}.{target}.xclbin"
+
+
+def _board(design: Design) -> Board:
+    if design.board is None:
+        raise ToolError(f"design {design.name} is for no board: give it a block `board`, as hls/designs/u55c.yaml has")
+    return design.board.board
 
 
 def _by_hls(kernel: str, flow: str, *, for_card: bool) -> Step:
@@ -109,10 +118,9 @@ def _rtl(design: Design, kernels: tuple[str, ...]) -> Step:
 
 
 def _link(design: Design, flow: str, target: str, platform: str, objects: tuple[str, ...]) -> list[Step]:
-    assert design.board is not None
     xclbin = bitstream(design, flow, target)
     # the linker of Versal devices stops at a design for the packager
-    versal = design.board.board.kind == "versal"
+    versal = _board(design).kind == "versal"
     linked = f"{flow}/{design.name}.{target}.xsa" if versal else xclbin
     common = ("-t", target, "--platform", platform)
     work = f"{flow}/link.{target}"
