@@ -254,7 +254,7 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
       const bool finite = page.greatest_exponent < Number<D>::beyond(plan.half);
       f.flags = plan.no_shrink || (plan.exponents() && bound >= plan.raw_beats) ? kNoShrink
                 : plan.quantised() && !finite                                  ? kNonFinite
-                                                                               : 0;
+                                                                               : Flags(0);
       fitted.write(f);
     }
   } while (!first);
