@@ -138,7 +138,7 @@ def test_check_of_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     [
         ("u55c", ["TARGET=hw_emu"], "emconfigutil --platform xilinx_u55c_gen3x16_xdma_3_202210_1 --nd 1 --od "),
         ("v80", ["PLATFORM=v80.xpfm"], "v++ -p -t hw --platform v80.xpfm -o vitis-hls/v80.hw.xclbin vitis-hls/v80.hw."),
-        ("kv260", ["FLOW=vitis-hls"], "vivado -mode batch -nojournal -log vitis-hls/bitstream.log -source block_design"),
+        ("kv260", ["FLOW=vitis-hls"], "vivado -mode batch -nojournal -log vitis-hls/bitstream.log -source block"),
     ],
 )
 def test_make_does_the_same_steps(
