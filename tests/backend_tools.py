@@ -10,6 +10,7 @@ from speckv.design import Design
 from speckv.errors import ToolError
 
 _NEEDED = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
+_NEEDED["xrt"] = _NEEDED["cosim"]
 
 # name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
 BACKENDS = {
@@ -30,6 +31,15 @@ def require(backend: str) -> None:
             tool()
         except ToolError as error:
             pytest.skip(str(error))
+
+
+def board_options(backend: str, design: Design, factory: pytest.TempPathFactory) -> dict[str, object]:
+    """How to open a backend of boards on a simulated device; nothing for the others."""
+    if backend != "xrt":
+        return {}
+    from strict_xrt import StrictXrt, bitstream
+
+    return {"xclbin": bitstream(factory.mktemp("board") / "simulated.xclbin"), "library": StrictXrt(design)}
 
 
 def made_rtl(design: Design, factory: pytest.TempPathFactory) -> Path:

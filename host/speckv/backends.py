@@ -19,6 +19,7 @@ ENGINES = {
     "software": ("speckv.dma.engine", "SoftwareEngine"),
     "csim": ("speckv.dma.csim", "CsimEngine"),
     "cosim": ("speckv.dma.cosim", "CosimEngine"),
+    "xrt": ("speckv.hardware.xrt", "XrtEngine"),
 }
 """Backend: module and class of its DMA engine."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from backend_tools import require
+from backend_tools import board_options, require
 from dma_material import BEAT, CHANGES, HALF, Twin, mixed, near_piece, page, stored
 from material import CODECS
 from speckv.design import Design
@@ -20,14 +20,18 @@ ENGINES = {
     "cosim-cxl": ("cosim", {"seed": 5}),
     "cosim-slow": ("cosim", {"link": SLOW, "near_link": "hbm2-pc", "seed": 6}),
     "cosim-slow-near": ("cosim", {"link": "ideal", "near_link": SLOW, "seed": 7}),
+    "xrt": ("xrt", {}),
 }
 FRAMES = 12
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def engine(request: pytest.FixtureRequest, design: Design) -> Iterator[DmaEngine]:
+def engine(
+    request: pytest.FixtureRequest, design: Design, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DmaEngine]:
     backend, options = ENGINES[request.param]
     require(backend)
+    options = {**options, **board_options(backend, design, tmp_path_factory)}
     with open_engine(design, backend, near_bytes=2 * HALF, far_bytes=2 * HALF, **options) as opened:
         yield opened
 

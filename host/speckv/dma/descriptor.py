@@ -6,7 +6,7 @@ Implements `hls/dma.md`, version 1.1.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,6 +156,24 @@ def pack_batch(descriptors: Iterable[Descriptor]) -> NDArray[np.uint8]:
     """A batch as control memory holds it, uint8 [beats, 64]."""
     image = b"".join(descriptor.pack() for descriptor in descriptors)
     return np.frombuffer(image, np.uint8).reshape(-1, BEAT_BYTES)
+
+
+def walk_batch(batch: NDArray[np.uint8]) -> Iterator[tuple[np.void, list[Segment]]]:
+    """The descriptors of a batch, DESCRIPTOR_DTYPE, each with the pieces of its page in near memory.
+
+    Beats of a list of segments that are missing at the end of the batch are zero.
+    """
+    at = 0
+    while at < len(batch):
+        descriptor = batch[at].view(DESCRIPTOR_DTYPE)[0]
+        count = int(descriptor["segments"])
+        listed = np.zeros((-(-count // _SEGMENTS_PER_BEAT), BEAT_BYTES), np.uint8)
+        there = batch[at + 1 : at + 1 + len(listed)]
+        listed[: len(there)] = there
+        at += 1 + len(listed)
+        pieces = listed.reshape(-1).view(SEGMENT_DTYPE)[:count]
+        segments = [Segment(int(piece["offset"]), int(piece["bytes"])) for piece in pieces]
+        yield descriptor, segments or [Segment(int(descriptor["near"]), int(descriptor["raw_bytes"]))]
 
 
 def completions(memory: NDArray[np.uint8], count: int) -> NDArray[np.void]:

@@ -16,14 +16,13 @@ from speckv import frame, model
 from speckv.dma.descriptor import (
     BEAT_BYTES,
     COMPLETION_DTYPE,
-    DESCRIPTOR_DTYPE,
     MAX_SEGMENTS,
-    SEGMENT_DTYPE,
     DmaFlags,
     DmaStatus,
     Op,
     Segment,
     Traffic,
+    walk_batch,
 )
 from speckv.frame import Header, Status
 
@@ -61,18 +60,7 @@ def run_channels(
 
 def _jobs(design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory) -> Iterator[_Job]:
     """What the descriptors of a batch ask for."""
-    at = 0
-    while at < len(batch):
-        descriptor = batch[at].view(DESCRIPTOR_DTYPE)[0]
-        count = int(descriptor["segments"])
-        beats = -(-count // 4)
-        listed = np.zeros((beats, BEAT_BYTES), np.uint8)
-        there = batch[at + 1 : at + 1 + beats]
-        listed[: len(there)] = there
-        at += 1 + beats
-        segments = [Segment(int(s["offset"]), int(s["bytes"])) for s in listed.reshape(-1).view(SEGMENT_DTYPE)[:count]]
-        if not segments:
-            segments = [Segment(int(descriptor["near"]), int(descriptor["raw_bytes"]))]
+    for descriptor, segments in walk_batch(batch):
         yield _Job(design, descriptor, segments, near, far)
 
 

@@ -1,0 +1,130 @@
+"""The DMA engine on a board: kv_dma behind its registers, its memories in buffers of the device.
+
+`near` and `far` are the host's copies. A run hands over what its descriptors read, and takes back what they wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.connectivity import suffix
+from speckv.dma.descriptor import BEAT_BYTES, Traffic
+from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, DmaEngine, RunResult, channel_result
+from speckv.errors import DmaError
+from speckv.hardware import touched
+from speckv.hardware.kernel import Kernel, argument_number, known_registers
+from speckv.hardware.transport import Buffer, Span, Transport
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+KERNEL = "kv_dma"
+_COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
+_CONTROL_BYTES = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
+
+
+class BoardEngine(DmaEngine):
+    """kv_dma on an open board, which it closes; the base of the backends' engines.
+
+    `rtl` is the folder with the register maps of the bitstream's kernels. A run may take `timeout_seconds`, or
+    `timeout_cycles` of the design's clock, whichever is less.
+    """
+
+    evidence: ClassVar[str] = "board"
+
+    def __init__(
+        self,
+        design: Design,
+        near_bytes: int,
+        far_bytes: int,
+        board: Transport,
+        rtl: Path,
+        timeout_seconds: float,
+    ) -> None:
+        try:
+            super().__init__(design, near_bytes, far_bytes)
+            self._timeout_seconds = checks.seconds("timeout_seconds", timeout_seconds, DmaError)
+            known = known_registers(rtl, KERNEL)
+            self.board = board
+            self._kernel = Kernel(known, board.words(KERNEL))
+
+            def allocate(count: int, memory: str, argument: str) -> Buffer:
+                return board.allocate(count, memory, KERNEL, argument_number(known, argument))
+
+            self._controls = [
+                allocate(_CONTROL_BYTES, f"control{suffix(channel)}", f"BATCH_IN{suffix(channel)}")
+                for channel in range(design.dma_channels)
+            ]
+            self._near = allocate(len(self.near), "near", "NEAR_IN")
+            self._far = allocate(len(self.far), "far", "FAR_IN")
+            self.near, self.far = self._near.host, self._far.host
+            self.near[:], self.far[:] = 0, 0
+        except BaseException:
+            board.close()
+            raise
+
+    def _run_channels(
+        self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
+    ) -> RunResult:
+        channels = list(zip(self._controls, batches, counts, strict=False))  # further channels rest
+        areas = [Span(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
+        for (control, batch, _), area in zip(channels, areas, strict=True):
+            control.host[: batch.nbytes] = batch.reshape(-1)
+            control.host[area.start : area.stop] = 0
+            control.before_run([Span(0, batch.nbytes), area])
+        read, writes = touched.read_by(batches), touched.may_be_written_by(batches)
+        self._near.before_run(read.near, writes.near)
+        self._far.before_run(read.far, writes.far)
+        told = self._kernel.run(
+            self._arguments([len(batch) for batch in batches]),
+            self._results(len(batches)),
+            self._seconds(timeout_cycles),
+        )
+        for (control, _, _), area in zip(channels, areas, strict=True):
+            control.after_run([area])
+        results = tuple(
+            channel_result(control.host[_COMPLETIONS_AT:], count, *(told[f"{n}{suffix(i)}"] for n in _TOLD))
+            for i, (control, _, count) in enumerate(channels)
+        )
+        written = touched.written_by(batches, [result.completions for result in results])
+        self._near.after_run(written.near)
+        self._far.after_run(written.far)
+        return RunResult(results, Traffic(*(told[name.upper()] for name in Traffic._fields)))
+
+    def _arguments(self, beats: Sequence[int]) -> dict[str, int]:
+        """Of a run; `beats` of the batches, of the first channels."""
+        values = {
+            "NEAR_IN": self._near.address,
+            "NEAR_OUT": self._near.address,
+            "FAR_IN": self._far.address,
+            "FAR_OUT": self._far.address,
+            "NEAR_BYTES": len(self.near),
+            "FAR_BYTES": len(self.far),
+        }
+        for channel, control in enumerate(self._controls):
+            values[f"BATCH_IN{suffix(channel)}"] = control.address
+            values[f"COMPLETIONS_OUT{suffix(channel)}"] = control.address + _COMPLETIONS_AT
+            values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
+        return values
+
+    def _results(self, channels: int) -> list[str]:
+        told = [f"{name}{suffix(channel)}" for channel in range(channels) for name in _TOLD]
+        return [*told, *(name.upper() for name in Traffic._fields)]
+
+    def _seconds(self, timeout_cycles: int | None) -> float:
+        if timeout_cycles is None:
+            return self._timeout_seconds
+        return min(self._timeout_seconds, timeout_cycles / (self.design.clock_mhz * 1e6))
+
+    def _release(self) -> None:
+        self.board.close()
+
+
+_TOLD = ("DONE", "FAILED")
+"""Of each channel."""
