@@ -10,7 +10,7 @@ from speckv.design import Design
 from speckv.errors import ToolError
 
 _NEEDED = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
-_NEEDED["xrt"] = _NEEDED["cosim"]
+_NEEDED["xrt"] = _NEEDED["pynq"] = _NEEDED["cosim"]
 
 # name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
 BACKENDS = {
@@ -31,15 +31,23 @@ def require(backend: str) -> None:
             tool()
         except ToolError as error:
             pytest.skip(str(error))
+    if backend == "pynq":
+        pytest.importorskip("pynq", reason="PYNQ has an environment of its own: tests/boards/test_pynq.py")
 
 
 def board_options(backend: str, design: Design, factory: pytest.TempPathFactory) -> dict[str, object]:
     """How to open a backend of boards on a simulated device; nothing for the others."""
-    if backend != "xrt":
-        return {}
-    from strict_xrt import StrictXrt, bitstream
+    if backend == "xrt":
+        from strict_xrt import StrictXrt, bitstream
 
-    return {"xclbin": bitstream(factory.mktemp("board") / "simulated.xclbin"), "library": StrictXrt(design)}
+        return {"xclbin": bitstream(factory.mktemp("board") / "simulated.xclbin"), "library": StrictXrt(design)}
+    if backend == "pynq":
+        from simulated_zynq import FAR_BANK, SimulatedZynq, overlay
+
+        device = SimulatedZynq(design)
+        banks = {"far": FAR_BANK}
+        return {"bitfile": overlay(factory.mktemp("board"), device), "banks": banks, "device": device}
+    return {}
 
 
 def made_rtl(design: Design, factory: pytest.TempPathFactory) -> Path:

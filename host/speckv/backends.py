@@ -8,17 +8,25 @@ from typing import Any
 
 from speckv.errors import SpeckvError
 
+BOARDS = ("pynq", "xrt")
+"""Backends of real hardware: they need a bitstream, and a board that it fits."""
+
 BACKENDS = {
     "software": ("speckv.device.software", "SoftwareDevice"),
     "csim": ("speckv.device.csim", "CsimDevice"),
     "cosim": ("speckv.device.cosim", "CosimDevice"),
+    "pynq": ("speckv.hardware.pynq", "PynqDevice"),
+    "xrt": ("speckv.hardware.xrt", "XrtDevice"),
 }
 """Backend: module and class of its device."""
+
+WITHOUT_BOARD = tuple(name for name in BACKENDS if name not in BOARDS)
 
 ENGINES = {
     "software": ("speckv.dma.engine", "SoftwareEngine"),
     "csim": ("speckv.dma.csim", "CsimEngine"),
     "cosim": ("speckv.dma.cosim", "CosimEngine"),
+    "pynq": ("speckv.hardware.pynq", "PynqEngine"),
     "xrt": ("speckv.hardware.xrt", "XrtEngine"),
 }
 """Backend: module and class of its DMA engine."""
@@ -27,6 +35,8 @@ TABLES = {
     "software": ("speckv.prefetch.engine", "SoftwareTable"),
     "csim": ("speckv.prefetch.csim", "CsimTable"),
     "cosim": ("speckv.prefetch.cosim", "CosimTable"),
+    "pynq": ("speckv.hardware.pynq", "PynqTable"),
+    "xrt": ("speckv.hardware.xrt", "XrtTable"),
 }
 """Backend: module and class of its prefetch table."""
 

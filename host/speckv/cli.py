@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from speckv import cli_bench, cli_files, cli_vendor
-from speckv.backends import BACKENDS, ENGINES
+from speckv.backends import WITHOUT_BOARD
 from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, TERMINATED, adder, flush, print_json, say
 from speckv.errors import SpeckvError
 
@@ -142,9 +142,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--backend",
         type=_backends,
-        default=tuple(BACKENDS),
+        default=WITHOUT_BOARD,
         metavar="NAMES",
-        help=f"{','.join(BACKENDS)} (default: all)",
+        help=f"{','.join(WITHOUT_BOARD)} (default: all)",
     )
     add(
         "--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)"
@@ -154,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     add = adder(commands, "campaign", campaign, "let memories and engine fail under a pool, and check all that it says")
     add("--faults", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
     add("--seed", type=int, default=1, metavar="S", help="of all that is random (default: 1)")
-    add("--backend", choices=tuple(ENGINES), default="software", help="what runs the engine (default: software)")
+    add("--backend", choices=WITHOUT_BOARD, default="software", help="what runs the engine (default: software)")
     add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
     add("--timeout", type=float, default=120.0, metavar="S", help="how long a thread may wait (default: 120)")
 
@@ -170,10 +170,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _backends(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
-    unknown = [name for name in names if name not in BACKENDS]
+    unknown = [name for name in names if name not in WITHOUT_BOARD]
     if unknown or not names:
         named = ", ".join(map(repr, unknown)) or "an empty list"
-        raise argparse.ArgumentTypeError(f"{named} is no backend: expected some of {', '.join(BACKENDS)}")
+        raise argparse.ArgumentTypeError(f"{named} is no backend: expected some of {', '.join(WITHOUT_BOARD)}")
     return tuple(dict.fromkeys(names))
 
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from speckv import bf16, codec, doctor, frame, sample
+from speckv.backends import WITHOUT_BOARD
 from speckv.demo_pool import Journey, travel
 from speckv.demo_prefetch import Decoding, decode_sample
 from speckv.design import Design
-from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Device, open_device
+from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
 from speckv.device import pages as paging
 from speckv.errors import CapabilityError, SpeckvError
 from speckv.progress import Progress
@@ -264,7 +265,7 @@ def _cases(design: Design) -> Iterator[tuple[str, str]]:
         yield from ((name, kind) for kind in KINDS if kind == frame.Kind.V.label or not rotated)
 
 
-def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Progress | None = None) -> Result:
+def run(design: Design, backends: Sequence[str] = WITHOUT_BOARD, progress: Progress | None = None) -> Result:
     """Run the demo on these backends. The golden codec is always computed: it is what the others must equal.
 
     Raises:

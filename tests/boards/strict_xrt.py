@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from simulated_card import Bank, SimulatedCard
-from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.device.registers import read_map
 from speckv.rtl import current
@@ -92,7 +91,7 @@ class _Kernel:
     name: str
 
 
-@dataclass
+@dataclass(eq=False)
 class _Bo:
     bank: Bank
     address: int
@@ -104,10 +103,10 @@ class StrictXrt:
 
     def __init__(self, design: Design, cards: int = 1) -> None:
         self._design = design
-        self._card = SimulatedCard(design)
+        self._card = SimulatedCard(design, lambda memory: memory)
         self._cards = cards
         self._handles: dict[int, _Device | _Kernel | _Bo] = {}
-        self._groups = {name: number for number, name in enumerate(self._card.banks)}
+        self._groups = list(self._card.banks.values())
         for line in _DECLARED.strip().splitlines():
             function = Function(line.rstrip(";"))
             function.does = getattr(self, function.name.replace("xrt", "_", 1))
@@ -159,8 +158,8 @@ class StrictXrt:
     def _KernelArgGroupId(self, kernel: int, argument: int) -> int:
         name = self._find(kernel, _Kernel).name
         bundle = _bundle(self._design, name, argument)
-        memory = {port.port: port.memory for port in of_design(self._design).memory_ports}.get(f"{name}.{bundle}")
-        return self._groups[f"{name}.{memory}"] if memory else self._failed(errno.EINVAL)
+        bank = self._card.reached.get(f"{name}.{bundle}")
+        return self._failed(errno.EINVAL) if bank is None else self._groups.index(bank)
 
     def _KernelReadRegister(self, kernel: int, offset: int, out: Any) -> int:
         out._obj.value = self._card.read(self._find(kernel, _Kernel).name, offset)
@@ -175,7 +174,7 @@ class StrictXrt:
     def _BOAlloc(self, device: int, size: int, flags: int, group: int) -> int | None:
         self._find(device, _Device)
         assert flags == 0, "a buffer with a copy on either side"
-        bank = list(self._card.banks.values())[group]
+        bank = self._groups[group]
         address = bank.allocate(size)
         if address is None:
             return self._refused(errno.ENOMEM)

@@ -20,6 +20,7 @@ ENGINES = {
     "cosim-cxl": ("cosim", {"seed": 5}),
     "cosim-slow": ("cosim", {"link": SLOW, "near_link": "hbm2-pc", "seed": 6}),
     "cosim-slow-near": ("cosim", {"link": "ideal", "near_link": SLOW, "seed": 7}),
+    "pynq": ("pynq", {}),
     "xrt": ("xrt", {}),
 }
 FRAMES = 12

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from backend_tools import require
+from backend_tools import board_options, require
 from prefetch_material import commands, descriptors
 from speckv.design import Design
 from speckv.dma.descriptor import Descriptor
@@ -14,13 +14,22 @@ from speckv.errors import DeviceError
 from speckv.prefetch.commands import Command, Op, PredictStatus, batch_of, pages_of
 from speckv.prefetch.engine import PrefetchEngine, SoftwareTable, clear_all, open_table
 
-TABLES = {"csim": ("csim", {}), "cosim": ("cosim", {}), "cosim-ddr": ("cosim", {"link": "ddr4", "seed": 3})}
+TABLES = {
+    "csim": ("csim", {}),
+    "cosim": ("cosim", {}),
+    "cosim-ddr": ("cosim", {"link": "ddr4", "seed": 3}),
+    "pynq": ("pynq", {}),
+    "xrt": ("xrt", {}),
+}
 
 
 @pytest.fixture(scope="module", params=TABLES)
-def engine(request: pytest.FixtureRequest, design: Design) -> Iterator[PrefetchEngine]:
+def engine(
+    request: pytest.FixtureRequest, design: Design, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PrefetchEngine]:
     backend, options = TABLES[request.param]
     require(backend)
+    options = {**options, **board_options(backend, design, tmp_path_factory)}
     with open_table(design, backend, **options) as opened:
         yield opened
 

@@ -34,9 +34,13 @@ KERNELS = (COMPRESS, DECOMPRESS)
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend offers: kernels it has, clock cycle counts, waveform files, injected random stalls."""
+    """What a backend offers: kernels it has, packets of any contents through them, a reset of the kernels, clock cycle
+    counts, waveform files, injected random stalls.
+    """
 
     kernels: tuple[str, ...] = KERNELS
+    packets: bool = True
+    reset: bool = True
     cycle_counts: bool = False
     waveform: bool = False
     stalls: bool = False
@@ -103,17 +107,24 @@ class Device(ABC):
         `keeps` gives TKEEP per packet (uint64 [beats], bit i for byte i), all ones where it is None.
         `timeout_cycles` limits the run's clock cycles; without a clock there is nothing to limit.
 
-        Raises DeviceError for a malformed packet, a closed device or a kernel that breaks the stream
-        protocol, CapabilityError for an unknown kernel, DeviceTimeout if the kernel stops answering.
+        Raises DeviceError for a malformed packet, a closed device or a kernel that breaks the stream protocol,
+        CapabilityError for an unknown kernel or a backend without packets, DeviceTimeout if the kernel stops answering.
         """
+        self._check_offered("packets", "packets through a kernel: use encode() and decode()")
         answer = self._submit(kernel, join_packets(packets, keeps), timeout_cycles)
         return RunResult(answer.batch.split(), answer.cycles, answer.total_cycles, answer.spans)
 
     def reset(self) -> None:
-        """Brings all kernels back to their initial state."""
+        """Brings all kernels back to their initial state. Raises CapabilityError if the backend cannot."""
+        self._check_offered("reset", "reset of its kernels: open it anew, which loads its bitstream")
         with self._lock:
             self._check_open()
             self._reset()
+
+    def _check_offered(self, capability: str, what: str) -> None:
+        """Raises CapabilityError unless the backend offers it; `what` says what it has none of, and the remedy."""
+        if not getattr(self.capabilities, capability):
+            raise CapabilityError(f"backend {self.backend} has no {what}")
 
     def _submit(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
         if timeout_cycles is not None:

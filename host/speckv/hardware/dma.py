@@ -76,8 +76,7 @@ class BoardEngine(DmaEngine):
         areas = [Span(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
         for (control, batch, _), area in zip(channels, areas, strict=True):
             control.host[: batch.nbytes] = batch.reshape(-1)
-            control.host[area.start : area.stop] = 0
-            control.before_run([Span(0, batch.nbytes), area])
+            control.before_run([Span(0, batch.nbytes)], [area])
         read, writes = touched.read_by(batches), touched.may_be_written_by(batches)
         self._near.before_run(read.near, writes.near)
         self._far.before_run(read.far, writes.far)

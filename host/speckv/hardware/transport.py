@@ -51,16 +51,17 @@ class Buffer(ABC):
 
     def before_run(self, read: Iterable[Span], written: Iterable[Span] = ()) -> None:
         """Hands over what a run reads; `written` is what may come back after it."""
-        spans = merged(read, len(self.host))
-        if self.copies_whole and (spans or merged(written, len(self.host))):
-            spans = [Span(0, len(self.host))]
-        for span in spans:
+        for span in self._spans([*read, *(written if self.copies_whole else ())]):
             self.copy_to_device(span)
 
     def after_run(self, written: Iterable[Span]) -> None:
         """Takes back what a run wrote."""
-        for span in merged(written, len(self.host)):
+        for span in self._spans(written):
             self.copy_from_device(span)
+
+    def _spans(self, wanted: Iterable[Span]) -> list[Span]:
+        spans = merged(wanted, len(self.host))
+        return [Span(0, len(self.host))] if spans and self.copies_whole else spans
 
 
 class Transport(ABC):

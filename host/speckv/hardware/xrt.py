@@ -12,6 +12,7 @@ import os
 import weakref
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,8 +20,10 @@ import numpy as np
 
 from speckv import checks
 from speckv.errors import DeviceError, ToolError
+from speckv.hardware.device import BoardDevice
 from speckv.hardware.dma import BoardEngine
 from speckv.hardware.kernel import TIMEOUT_SECONDS, register_maps
+from speckv.hardware.prefetch import BoardTable
 from speckv.hardware.transport import Buffer, Span, Transport
 
 if TYPE_CHECKING:
@@ -220,3 +223,40 @@ class XrtEngine(BoardEngine):
     ) -> None:
         opened = open_card(xclbin, card, library)
         super().__init__(design, near_bytes, far_bytes, opened, register_maps(design, rtl), timeout_seconds)
+
+
+class XrtDevice(BoardDevice):
+    """The codec of a card under XRT; options as of XrtEngine."""
+
+    backend: ClassVar[str] = "xrt"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        xclbin: str | Path | None = None,
+        card: int = 0,
+        rtl: Path | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        library: Any = None,
+    ) -> None:
+        options = {"xclbin": xclbin, "card": card, "rtl": rtl, "timeout_seconds": timeout_seconds, "library": library}
+        super().__init__(design, partial(XrtEngine, **options))
+
+
+class XrtTable(BoardTable):
+    """kv_prefetch of a card under XRT; options as of XrtEngine."""
+
+    backend: ClassVar[str] = "xrt"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        xclbin: str | Path | None = None,
+        card: int = 0,
+        rtl: Path | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        library: Any = None,
+    ) -> None:
+        super().__init__(design, open_card(xclbin, card, library), register_maps(design, rtl), timeout_seconds)
