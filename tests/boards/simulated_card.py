@@ -6,23 +6,20 @@ own, and only what is copied arrives. What a kernel reaches beyond its bank, and
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from speckv import rtl
-from speckv.connectivity import PREFETCH, with_channels
+from speckv import checks, rtl
+from speckv.connectivity import of_design
 from speckv.design import Design
-from speckv.device.registers import read_map
-from speckv.dma import system
 from speckv.dma.links import link
+from speckv.dma.system import SimulatedSystem
 
 POLL_CYCLES = 400  # that pass while a host asks whether a kernel is done
-_STUCK_CYCLES = 1 << 40
 _CONTROL, _START, _DONE = 0, 1, 2  # register AP_CTRL, its bits ap_start and ap_done
 _ALIGNMENT = 4096
-_BANK_BYTES = 64 << 20
+_BANK_BYTES = 96 << 20
 
 
 @dataclass(eq=False)
@@ -59,24 +56,20 @@ class SimulatedCard:
     """Kernels of a design by name, and banks by theirs; `bank_of` names the bank of each memory of the design."""
 
     def __init__(self, design: Design, bank_of: Callable[[str], str]) -> None:
-        folder = rtl.current(design)
+        connectivity = of_design(design)
         self.banks: dict[str, Bank] = {}
-        self.reached: dict[str, Bank] = {}
-        """The bank behind each memory port, `kernel.bundle`."""
-        self._systems: dict[str, system.SimulatedSystem] = {}
         self._running: set[str] = set()
-        wired = {"kv_dma": with_channels(design.dma_channels)}
-        if design.prefetch is not None:
-            wired["kv_prefetch"] = PREFETCH
-        for kernel, connectivity in wired.items():
-            path = system.build(design, folder, connectivity, kernel, trace=False)
-            one = system.SimulatedSystem(
-                path, kernel, read_map(folder, kernel), seed=1, clock_mhz=design.clock_mhz, wave=None
-            )
-            self._systems[kernel] = one
-            for port in connectivity.memory_ports:
-                self.reached[port.port] = self._bank(bank_of(port.memory))
-                self._connect(one, port.memory, self.reached[port.port], design.clock_mhz)
+        self._system = SimulatedSystem(
+            design, rtl.current(design), connectivity, seed=1, stuck_cycles=checks.MAX_COUNT
+        )
+        self._bank_of = {port.port: bank_of(port.memory) for port in connectivity.memory_ports}
+        for memory in connectivity.memories:
+            bank = self._bank(bank_of(memory))
+            self._system.attach(memory, bank.memory, bank.base, link("ideal"))
+
+    def bank(self, port: str) -> Bank:
+        """What is behind a memory port, `kernel.bundle`."""
+        return self.banks[self._bank_of[port]]
 
     def _bank(self, name: str) -> Bank:
         if name not in self.banks:
@@ -84,31 +77,21 @@ class SimulatedCard:
             self.banks[name] = Bank(np.resize(noise, _BANK_BYTES), (len(self.banks) + 1) << 36)
         return self.banks[name]
 
-    def _connect(self, one: system.SimulatedSystem, memory: str, bank: Bank, clock: float) -> None:
-        handle = one.library.axi_memory_new(bank.memory.ctypes.data, len(bank.memory), bank.base)
-        ideal = link("ideal")
-        settings = (ideal.latency_cycles(clock), ideal.rate(clock), int(ideal.shared))
-        one.library.system_memory(one.handle, memory.encode(), handle, *settings)
-        weakref.finalize(self, one.library.axi_memory_delete, handle)
-
     @property
     def kernels(self) -> tuple[str, ...]:
         """Those that have registers."""
-        return tuple(self._systems)
+        return tuple(self._system.registers)
 
     def read(self, kernel: str, offset: int) -> int:
         """A register. While the kernel runs its clock goes on from one reading of AP_CTRL to the next."""
-        one = self._systems[kernel]
         if offset == _CONTROL and kernel in self._running:
-            one.library.system_step(one.handle, POLL_CYCLES)
-        word = one.read_word(offset)
+            self._system.advance(kernel, POLL_CYCLES)
+        word = self._system.registers[kernel].read_word(offset)
         if offset == _CONTROL and word & _DONE:
             self._running.discard(kernel)
         return word
 
     def write(self, kernel: str, offset: int, word: int) -> None:
-        one = self._systems[kernel]
-        one.write_word(offset, word)
+        self._system.registers[kernel].write_word(offset, word)
         if offset == _CONTROL and word & _START:
-            one.library.system_start(one.handle, _STUCK_CYCLES, 0)
             self._running.add(kernel)

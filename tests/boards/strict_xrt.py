@@ -11,13 +11,16 @@ import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from simulated_card import Bank, SimulatedCard
+from speckv.connectivity import of_design
 from speckv.design import Design
-from speckv.device.registers import read_map
-from speckv.rtl import current
+from speckv.render import render
+from speckv.vendor import interface
 
 _DECLARED = """
 xrtDeviceHandle xrtDeviceOpen(unsigned int index);
@@ -27,6 +30,7 @@ int xrtDeviceGetXclbinUUID(xrtDeviceHandle dhdl, xuid_t out);
 xrtKernelHandle xrtPLKernelOpenExclusive(xrtDeviceHandle deviceHandle, const xuid_t xclbinId, const char* name);
 int xrtKernelClose(xrtKernelHandle kernelHandle);
 int xrtKernelArgGroupId(xrtKernelHandle kernelHandle, int argno);
+uint32_t xrtKernelArgOffset(xrtKernelHandle khdl, int argno);
 int xrtKernelReadRegister(xrtKernelHandle kernelHandle, uint32_t offset, uint32_t* datap);
 int xrtKernelWriteRegister(xrtKernelHandle kernelHandle, uint32_t offset, uint32_t data);
 xrtBufferHandle xrtBOAlloc(xrtDeviceHandle dhdl, size_t size, xrtBufferFlags flags, xrtMemoryGroup grp);
@@ -102,7 +106,7 @@ class StrictXrt:
     """The library. `cards` are there; each function is an attribute, as in a ctypes.CDLL."""
 
     def __init__(self, design: Design, cards: int = 1) -> None:
-        self._design = design
+        self._interfaces = _interfaces(design)
         self._card = SimulatedCard(design, lambda memory: memory)
         self._cards = cards
         self._handles: dict[int, _Device | _Kernel | _Bo] = {}
@@ -157,9 +161,12 @@ class StrictXrt:
 
     def _KernelArgGroupId(self, kernel: int, argument: int) -> int:
         name = self._find(kernel, _Kernel).name
-        bundle = _bundle(self._design, name, argument)
-        bank = self._card.reached.get(f"{name}.{bundle}")
-        return self._failed(errno.EINVAL) if bank is None else self._groups.index(bank)
+        bundle = self._interfaces[name].arguments[argument].bundle
+        return self._groups.index(self._card.bank(f"{name}.{bundle}")) if bundle else self._failed(errno.EINVAL)
+
+    def _KernelArgOffset(self, kernel: int, argument: int) -> int:
+        arguments = self._interfaces[self._find(kernel, _Kernel).name].arguments
+        return arguments[argument].offset if argument < len(arguments) else self._failed(errno.EINVAL) & 0xFFFF_FFFF
 
     def _KernelReadRegister(self, kernel: int, offset: int, out: Any) -> int:
         out._obj.value = self._card.read(self._find(kernel, _Kernel).name, offset)
@@ -228,20 +235,16 @@ class StrictXrt:
         return len(self._handles)
 
 
-def _bundle(design: Design, kernel: str, argument: int) -> str:
-    """The m_axi bundle of a kernel's argument, by the names that its C++ gives."""
-    known = read_map(current(design), kernel)
-    registers = sorted((one.offset, name) for name, one in known.registers.items() if name.endswith("_DATA"))
-    name = registers[argument][1].removesuffix("_DATA").lower()
-    base, _, channel = re.fullmatch(r"(.*?)(_(\d+))?", name).group(1, 2, 3)
-    bundles = {
-        "near_in": "near", "near_out": "near", "far_in": "far", "far_out": "far", "batch_in": "control_memory",
-        "completions_out": "control_memory", "commands_in": "control_memory", "results_out": "control_memory",
-    }  # fmt: skip
-    return f"{bundles.get(base, '')}{'_' + channel if channel else ''}"
+def _interfaces(design: Design) -> dict[str, interface.Interface]:
+    """What the metadata of a bitstream say of each kernel."""
+    wiring = of_design(design)
+    with TemporaryDirectory() as folder:
+        render(design, Path(folder))
+        texts = {kernel: (Path(folder) / f"{kernel}.cpp").read_text() for kernel in wiring.kernels}
+    return {kernel: interface.read(design, wiring, kernel, text) for kernel, text in texts.items()}
 
 
-def bitstream(path: Any) -> Any:
+def bitstream(path: Path) -> Path:
     """Writes what stands for a bitstream."""
     path.write_bytes(_MAGIC + bytes(range(16)))
     return path

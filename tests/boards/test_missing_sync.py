@@ -97,7 +97,7 @@ def test_each_copy_of_the_table_is_needed(
     with open_table(design, **options) as table:
         assert isinstance(table, BoardTable)
         if when:
-            monkeypatch.setattr(table._control, when, lambda *spans: None)
+            monkeypatch.setattr(table.buffer, when, lambda *spans: None)
         twin = SoftwareTable(design)
         same = True
         for key in range(1, 4):

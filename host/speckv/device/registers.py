@@ -94,14 +94,14 @@ def _register(value: dict[str, Any]) -> Register:
 class Registers:
     """Reads and writes registers and their fields, named "N_DATA" or "AP_CTRL.ap_start".
 
-    `read_word(address)` and `write_word(address, word)` reach the kernel; addresses are in bytes.
+    `read_word(address)` and `write_word(address, word)` reach the kernel, also by themselves; addresses are in bytes.
     """
 
     def __init__(
         self, map_: RegisterMap, read_word: Callable[[int], int], write_word: Callable[[int, int], None]
     ) -> None:
         self.map = map_
-        self._read_word, self._write_word = read_word, write_word
+        self.read_word, self.write_word = read_word, write_word
 
     def read(self, name: str) -> int:
         """The value, without sign. Reading a field reads its register, with all that this clears.
@@ -129,11 +129,11 @@ class Registers:
             kept = sum(f.mask for f in register.fields.values() if f.access == "RW" and f is not field)
             value = value << field.low_bit | (self._read(register) & kept if kept else 0)
         for word in range(_words(register)):
-            self._write_word(register.offset + WORD_BYTES * word, value >> WORD_BITS * word & WORD_MASK)
+            self.write_word(register.offset + WORD_BYTES * word, value >> WORD_BITS * word & WORD_MASK)
 
     def _read(self, register: Register) -> int:
         words = range(_words(register))
-        value = sum(self._read_word(register.offset + WORD_BYTES * word) << WORD_BITS * word for word in words)
+        value = sum(self.read_word(register.offset + WORD_BYTES * word) << WORD_BITS * word for word in words)
         return value & ((1 << register.bits) - 1)
 
     def _find(self, name: str) -> tuple[Register, Field | None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv import checks
 from speckv.connectivity import Connectivity
 from speckv.device import registers, simulation, standstill
 from speckv.device.native import NUMBER, POINTER, TEXT
@@ -154,6 +155,12 @@ class SimulatedSystem:
         if state != RunState.DONE:
             raise self._failure(kernel, RunState(state), before, timeout_cycles)
         return self._cycles
+
+    def advance(self, kernel: str, cycles: int) -> None:
+        """Lets the clock run for so many cycles, or until a kernel's interrupt; nobody watches."""
+        self._select(kernel)
+        self._library.system_start(self._handle, checks.MAX_COUNT, 0)
+        self._library.system_step(self._handle, cycles)
 
     @property
     def _cycles(self) -> int:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +17,8 @@ from speckv.dma.descriptor import BEAT_BYTES, Traffic
 from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, DmaEngine, RunResult, channel_result
 from speckv.errors import DmaError
 from speckv.hardware import touched
-from speckv.hardware.kernel import Kernel, argument_number, known_registers
+from speckv.hardware.kernel import Kernel, register_map
+from speckv.hardware.prefetch import BoardTable
 from speckv.hardware.transport import Buffer, Span, Transport
 
 if TYPE_CHECKING:
@@ -32,30 +32,24 @@ _CONTROL_BYTES = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
 class BoardEngine(DmaEngine):
     """kv_dma on an open board, which it closes; the base of the backends' engines.
 
-    `rtl` is the folder with the register maps of the bitstream's kernels. A run may take `timeout_seconds`, or
-    `timeout_cycles` of the design's clock, whichever is less.
+    A run may take `timeout_seconds`, or `timeout_cycles` of the design's clock, whichever is less.
     """
 
     evidence: ClassVar[str] = "board"
 
     def __init__(
-        self,
-        design: Design,
-        near_bytes: int,
-        far_bytes: int,
-        board: Transport,
-        rtl: Path,
-        timeout_seconds: float,
+        self, design: Design, near_bytes: int, far_bytes: int, board: Transport, timeout_seconds: float
     ) -> None:
         try:
             super().__init__(design, near_bytes, far_bytes)
             self._timeout_seconds = checks.seconds("timeout_seconds", timeout_seconds, DmaError)
-            known = known_registers(rtl, KERNEL)
+            known = register_map(design, KERNEL)
             self.board = board
+            self._tables: list[BoardTable] = []
             self._kernel = Kernel(known, board.words(KERNEL))
 
             def allocate(count: int, memory: str, argument: str) -> Buffer:
-                return board.allocate(count, memory, KERNEL, argument_number(known, argument))
+                return board.allocate(count, memory, KERNEL, known.registers[f"{argument}_DATA"].offset)
 
             self._controls = [
                 allocate(_CONTROL_BYTES, f"control{suffix(channel)}", f"BATCH_IN{suffix(channel)}")
@@ -72,32 +66,51 @@ class BoardEngine(DmaEngine):
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
-        channels = list(zip(self._controls, batches, counts, strict=False))  # further channels rest
+        controls = self._controls[: len(batches)]  # further channels rest
         areas = [Span(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
-        for (control, batch, _), area in zip(channels, areas, strict=True):
-            control.host[: batch.nbytes] = batch.reshape(-1)
-            control.before_run([Span(0, batch.nbytes)], [area])
+        placed = []
+        for control, batch, area in zip(controls, batches, areas, strict=True):
+            placed.append(self._hand_over(control, batch))
+            control.before_run([], [area])
         read, writes = touched.read_by(batches), touched.may_be_written_by(batches)
         self._near.before_run(read.near, writes.near)
         self._far.before_run(read.far, writes.far)
         told = self._kernel.run(
-            self._arguments([len(batch) for batch in batches]),
+            self._arguments(placed, [len(batch) for batch in batches]),
             self._results(len(batches)),
             self._seconds(timeout_cycles),
         )
-        for (control, _, _), area in zip(channels, areas, strict=True):
+        for control, area in zip(controls, areas, strict=True):
             control.after_run([area])
         results = tuple(
             channel_result(control.host[_COMPLETIONS_AT:], count, *(told[f"{n}{suffix(i)}"] for n in _TOLD))
-            for i, (control, _, count) in enumerate(channels)
+            for i, (control, count) in enumerate(zip(controls, counts, strict=True))
         )
         written = touched.written_by(batches, [result.completions for result in results])
         self._near.after_run(written.near)
         self._far.after_run(written.far)
         return RunResult(results, Traffic(*(told[name.upper()] for name in Traffic._fields)))
 
-    def _arguments(self, beats: Sequence[int]) -> dict[str, int]:
-        """Of a run; `beats` of the batches, of the first channels."""
+    def _hand_over(self, control: Buffer, batch: NDArray[np.uint8]) -> int:
+        """The address of a batch on the device: where a table issued it, or else the beginning of control memory."""
+        for issued in (table.buffer for table in self._tables):
+            offset = batch.ctypes.data - issued.host.ctypes.data
+            if 0 <= offset < len(issued.host):
+                issued.before_run([Span(offset, offset + batch.nbytes)])
+                return issued.address + offset
+        control.host[: batch.nbytes] = batch.reshape(-1)
+        control.before_run([Span(0, batch.nbytes)])
+        return control.address
+
+    def open_table(self) -> BoardTable:
+        """The prefetch table of the same board: descriptors that it issues are run where they are."""
+        with self._lock:
+            self._check_open()
+            self._tables.append(BoardTable(self.design, self.board, self._timeout_seconds, owns_board=False))
+            return self._tables[-1]
+
+    def _arguments(self, placed: Sequence[int], beats: Sequence[int]) -> dict[str, int]:
+        """Of a run; addresses and `beats` of the batches, of the first channels."""
         values = {
             "NEAR_IN": self._near.address,
             "NEAR_OUT": self._near.address,
@@ -107,7 +120,7 @@ class BoardEngine(DmaEngine):
             "FAR_BYTES": len(self.far),
         }
         for channel, control in enumerate(self._controls):
-            values[f"BATCH_IN{suffix(channel)}"] = control.address
+            values[f"BATCH_IN{suffix(channel)}"] = placed[channel] if channel < len(placed) else control.address
             values[f"COMPLETIONS_OUT{suffix(channel)}"] = control.address + _COMPLETIONS_AT
             values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
         return values
@@ -122,6 +135,8 @@ class BoardEngine(DmaEngine):
         return min(self._timeout_seconds, timeout_cycles / (self.design.clock_mhz * 1e6))
 
     def _release(self) -> None:
+        for table in self._tables:
+            table.close()
         self.board.close()
 
 

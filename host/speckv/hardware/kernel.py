@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from speckv import checks
-from speckv.device.registers import RegisterMap, Registers, read_map
+from speckv.connectivity import of_design
+from speckv.device.registers import Field, Register, RegisterMap, Registers
+from speckv.device.sources import read_text
 from speckv.errors import DeviceError, DeviceTimeout
 from speckv.hardware.transport import Words
+from speckv.render import render
+from speckv.vendor import interface
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -77,25 +81,13 @@ class Kernel:
         return f"Its registers: {' '.join(bits) or 'no bit of AP_CTRL'}; {', '.join(values)}"
 
 
-def register_maps(design: Design, folder: Path | None) -> Path:
-    """Where the register maps of a design's kernels are: `folder`, else the committed RTL.
-
-    Raises StaleRtlError if that is not current.
-    """
-    from speckv import rtl
-
-    return rtl.current(design) if folder is None else checks.path("rtl", folder, DeviceError)
-
-
-def known_registers(folder: Path, kernel: str) -> RegisterMap:
-    """The register map in a folder of RTL. Raises DeviceError if there is none."""
-    known = read_map(folder, kernel)
-    if known is None:
-        raise DeviceError(f"{folder} holds no register map of {kernel}: make the RTL anew")
-    return known
-
-
-def argument_number(known: RegisterMap, name: str) -> int:
-    """Which argument of the kernel it is, from 0: registers are in the order of the arguments."""
-    registers = [(one.offset, register) for register, one in known.registers.items() if register.endswith("_DATA")]
-    return [register for _, register in sorted(registers)].index(f"{name}_DATA")
+def register_map(design: Design, kernel: str) -> RegisterMap:
+    """Registers of a design's kernel, where Vitis HLS and hlsc put them. Raises what rendering the design raises."""
+    with TemporaryDirectory() as folder:
+        render(design, Path(folder))
+        source = read_text(Path(folder) / f"{kernel}.cpp")
+    found = {}
+    for register in interface.read(design, of_design(design), kernel, source).registers:
+        fields = {one.name: Field(one.low_bit, one.bits, one.access) for one in register.fields}
+        found[register.name] = Register(register.offset, register.bits, register.access, fields)
+    return RegisterMap(kernel, found)

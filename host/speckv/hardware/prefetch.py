@@ -1,65 +1,69 @@
-"""The prefetch table on a board: kv_prefetch behind its registers, control memory in a buffer of the device."""
+"""The prefetch table on a board: kv_prefetch behind its registers, its control memory in a buffer of the device."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.errors import PrefetchError
 from speckv.frame import BEAT_BYTES
-from speckv.hardware.kernel import Kernel, argument_number, known_registers
+from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.transport import Span, Transport
-from speckv.prefetch.commands import RESULT_DTYPE, Counters, beats_of
-from speckv.prefetch.engine import MAX_COMMANDS, PrefetchEngine, TableRun, clear_all, finished
+from speckv.prefetch.commands import COMMAND_BYTES
+from speckv.prefetch.control import REGISTERS, ControlLayout, Done
+from speckv.prefetch.engine import KernelTable, clear_all
 
 if TYPE_CHECKING:
     from speckv.design import Design
 
 KERNEL = "kv_prefetch"
-_RESULTS_AT = MAX_COMMANDS // 2 * BEAT_BYTES
-_CONTROL_BYTES = _RESULTS_AT + MAX_COMMANDS * BEAT_BYTES
-_COUNTS = tuple(name.upper() for name in ("done", "failed", *Counters._fields))
+_REGISTERS = tuple(name.upper() for name in REGISTERS)
 
 
-class BoardTable(PrefetchEngine):
-    """kv_prefetch on an open board, which it closes; the base of the backends' tables.
+class BoardTable(KernelTable):
+    """kv_prefetch on an open board, which it closes if it owns it; the base of the backends' tables.
 
-    `rtl` is the folder with the register maps of the bitstream's kernels; a run may take `timeout_seconds`.
+    A run may take `timeout_seconds`.
     """
 
+    backend: ClassVar[str] = "board"
     evidence: ClassVar[str] = "board"
 
-    def __init__(self, design: Design, board: Transport, rtl: Path, timeout_seconds: float) -> None:
+    def __init__(self, design: Design, board: Transport, timeout_seconds: float, *, owns_board: bool = True) -> None:
+        self._owned = board if owns_board else None
         try:
-            super().__init__(design)
             self._timeout_seconds = checks.seconds("timeout_seconds", timeout_seconds, PrefetchError)
-            known = known_registers(rtl, KERNEL)
-            self.board = board
+            layout = ControlLayout.of(design)
+            known = register_map(design, KERNEL)
             self._kernel = Kernel(known, board.words(KERNEL))
-            self._control = board.allocate(_CONTROL_BYTES, "control", KERNEL, argument_number(known, "COMMANDS_IN"))
+            offset = known.registers["COMMANDS_IN_DATA"].offset
+            self.buffer = board.allocate(layout.size_bytes, "control", KERNEL, offset)
+            super().__init__(design, self.buffer.host)
+            self.control[:] = 0
             self.run(clear_all())  # the bitstream may be in use for long
         except BaseException:
-            board.close()
+            self._release()
             raise
 
-    def _run(self, batch: NDArray[np.void], predicts: int) -> TableRun:
-        beats = beats_of(batch)
-        results = Span(_RESULTS_AT, _RESULTS_AT + predicts * BEAT_BYTES)
-        room = self._control.host[results.start : results.stop]
-        self._control.host[: beats.nbytes] = beats.reshape(-1)
-        self._control.before_run([Span(0, beats.nbytes)], [results])
-        arguments = {
-            "COMMANDS_IN": self._control.address,
-            "RESULTS_OUT": self._control.address + _RESULTS_AT,
-            "COMMANDS": len(batch),
-        }
-        told = self._kernel.run(arguments, _COUNTS, self._timeout_seconds)
-        self._control.after_run([results])
-        return finished(room.copy().view(RESULT_DTYPE), [told[name] for name in _COUNTS])
+    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
+        layout = self.layout
+        read = [Span(0, -(-commands * COMMAND_BYTES // BEAT_BYTES) * BEAT_BYTES)]
+        if issue:
+            read.append(Span(layout.descriptors_at, layout.fetches_at))
+        self.buffer.before_run(read, [Span(layout.results_at, layout.results_at + 1)])
+        arguments = layout.arguments(self.buffer.address, commands, issue)
+        told = self._kernel.run(arguments, _REGISTERS, self._timeout_seconds)
+        values = [told[name] for name in _REGISTERS]
+        done = Done(*values[: len(Done._fields)])
+        self.buffer.after_run(
+            [
+                Span(layout.results_at, layout.results_at + done.done * BEAT_BYTES),
+                Span(layout.fetches_at, layout.fetches_at + done.fetches * BEAT_BYTES),
+            ]
+        )
+        return values, None
 
     def _release(self) -> None:
-        self.board.close()
+        if self._owned is not None:
+            self._owned.close()

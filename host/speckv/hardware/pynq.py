@@ -15,7 +15,7 @@ from speckv import checks
 from speckv.errors import DeviceError, ToolError
 from speckv.hardware.device import BoardDevice
 from speckv.hardware.dma import BoardEngine
-from speckv.hardware.kernel import TIMEOUT_SECONDS, register_maps
+from speckv.hardware.kernel import TIMEOUT_SECONDS
 from speckv.hardware.prefetch import BoardTable
 from speckv.hardware.transport import Buffer, Span, Transport
 
@@ -66,7 +66,7 @@ class Board(Transport):
             ip = getattr(ip, part)
         return _IpWords(ip)
 
-    def allocate(self, count: int, memory: str, kernel: str, argument: int) -> Buffer:
+    def allocate(self, count: int, memory: str, kernel: str, register: int) -> Buffer:
         bank = self._banks.get(memory)
         target = self._device
         if bank is not None:
@@ -121,7 +121,6 @@ class PynqEngine(BoardEngine):
 
     * `bitfile`: the bitstream, with its .hwh beside it.
     * `banks`: for a memory of the design ('near', 'far', 'control'), the name of a memory in the overlay.
-    * `rtl`: folder with the register maps of its kernels; default: the committed RTL of the design.
     * `timeout_seconds`: of a run.
     * `device`: the pynq.Device; default: the active one.
     """
@@ -136,12 +135,11 @@ class PynqEngine(BoardEngine):
         *,
         bitfile: str | Path | None = None,
         banks: Mapping[str, str] | None = None,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         device: Any = None,
     ) -> None:
         board = open_board(bitfile, banks, device)
-        super().__init__(design, near_bytes, far_bytes, board, register_maps(design, rtl), timeout_seconds)
+        super().__init__(design, near_bytes, far_bytes, board, timeout_seconds)
 
 
 class PynqDevice(BoardDevice):
@@ -155,11 +153,10 @@ class PynqDevice(BoardDevice):
         *,
         bitfile: str | Path | None = None,
         banks: Mapping[str, str] | None = None,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         device: Any = None,
     ) -> None:
-        options = {"bitfile": bitfile, "banks": banks, "rtl": rtl, "timeout_seconds": timeout_seconds, "device": device}
+        options = {"bitfile": bitfile, "banks": banks, "timeout_seconds": timeout_seconds, "device": device}
         super().__init__(design, partial(PynqEngine, **options))
 
 
@@ -174,11 +171,10 @@ class PynqTable(BoardTable):
         *,
         bitfile: str | Path | None = None,
         banks: Mapping[str, str] | None = None,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         device: Any = None,
     ) -> None:
-        super().__init__(design, open_board(bitfile, banks, device), register_maps(design, rtl), timeout_seconds)
+        super().__init__(design, open_board(bitfile, banks, device), timeout_seconds)
 
 
 def open_board(bitfile: str | Path | None, banks: Mapping[str, str] | None, device: Any) -> Board:

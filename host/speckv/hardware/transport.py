@@ -72,8 +72,8 @@ class Transport(ABC):
         """The registers of the kernel's instance. Raises DeviceError if the bitstream has none."""
 
     @abstractmethod
-    def allocate(self, count: int, memory: str, kernel: str, argument: int) -> Buffer:
-        """A buffer of `count` bytes where argument number `argument` of a kernel reaches it.
+    def allocate(self, count: int, memory: str, kernel: str, register: int) -> Buffer:
+        """A buffer of `count` bytes in the bank that a kernel reaches with the address in the register at this offset.
 
         `memory` is the design's name of that memory. Raises DeviceError if there is no room.
         """

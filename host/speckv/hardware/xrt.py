@@ -22,7 +22,7 @@ from speckv import checks
 from speckv.errors import DeviceError, ToolError
 from speckv.hardware.device import BoardDevice
 from speckv.hardware.dma import BoardEngine
-from speckv.hardware.kernel import TIMEOUT_SECONDS, register_maps
+from speckv.hardware.kernel import TIMEOUT_SECONDS
 from speckv.hardware.prefetch import BoardTable
 from speckv.hardware.transport import Buffer, Span, Transport
 
@@ -33,6 +33,7 @@ LIBRARY = "libxrt_coreutil.so"
 _TO_DEVICE, _FROM_DEVICE = 0, 1  # enum xclBOSyncDirection
 _NORMAL = 0  # XRT_BO_FLAGS_NONE: host memory that mirrors the device's
 _UUID_BYTES = 16
+_MAX_ARGUMENTS = 64
 
 _Uuid = c_uint8 * _UUID_BYTES
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -43,6 +44,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "xrtPLKernelOpenExclusive": (c_void_p, [c_void_p, POINTER(c_uint8), c_char_p]),
     "xrtKernelClose": (c_int, [c_void_p]),
     "xrtKernelArgGroupId": (c_int, [c_void_p, c_int]),
+    "xrtKernelArgOffset": (c_uint32, [c_void_p, c_int]),
     "xrtKernelReadRegister": (c_int, [c_void_p, c_uint32, POINTER(c_uint32)]),
     "xrtKernelWriteRegister": (c_int, [c_void_p, c_uint32, c_uint32]),
     "xrtBOAlloc": (c_void_p, [c_void_p, c_size_t, c_uint64, c_uint32]),
@@ -107,10 +109,10 @@ class Card(Transport):
     def words(self, kernel: str) -> _KernelWords:
         return _KernelWords(self._library, self._kernel(kernel), kernel)
 
-    def allocate(self, count: int, memory: str, kernel: str, argument: int) -> Buffer:
-        group = self._library.xrtKernelArgGroupId(self._kernel(kernel), argument)
+    def allocate(self, count: int, memory: str, kernel: str, register: int) -> Buffer:
+        group = self._library.xrtKernelArgGroupId(self._kernel(kernel), self._argument(kernel, register))
         if group < 0:
-            raise DeviceError(f"argument {argument} of {kernel} reaches no memory in {self._xclbin}: build it anew")
+            raise DeviceError(f"{kernel} reaches no {memory} memory in {self._xclbin} ({_reason()}): build it anew")
         what, remedy = f"{count} bytes of {memory} memory", f"its bank group {group} has no room: ask for less"
         handle = self._made("xrtBOAlloc", self._device, count, _NORMAL, group, what=what, remedy=remedy)
         return _CardBuffer(self._library, handle, count, memory)
@@ -122,6 +124,13 @@ class Card(Transport):
     def close(self) -> None:
         while self._closers:
             self._closers.pop()()
+
+    def _argument(self, kernel: str, register: int) -> int:
+        """Which argument of the kernel is in the register at this offset, as its metadata count them."""
+        for number in range(_MAX_ARGUMENTS):
+            if self._library.xrtKernelArgOffset(self._kernel(kernel), number) == register:
+                return number
+        raise DeviceError(f"{kernel} of {self._xclbin} has no argument at {register:#x}: it is of another design")
 
     def _kernel(self, name: str) -> int:
         if name not in self._kernels:
@@ -202,7 +211,6 @@ class XrtEngine(BoardEngine):
     """kv_dma of a card under XRT.
 
     * `xclbin`: the bitstream; `card`: which card, as `xrt-smi examine` counts them.
-    * `rtl`: folder with the register maps of its kernels; default: the committed RTL of the design.
     * `timeout_seconds`: of a run.
     * `library`: XRT's library, opened already; default: the installed one.
     """
@@ -217,12 +225,11 @@ class XrtEngine(BoardEngine):
         *,
         xclbin: str | Path | None = None,
         card: int = 0,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         library: Any = None,
     ) -> None:
         opened = open_card(xclbin, card, library)
-        super().__init__(design, near_bytes, far_bytes, opened, register_maps(design, rtl), timeout_seconds)
+        super().__init__(design, near_bytes, far_bytes, opened, timeout_seconds)
 
 
 class XrtDevice(BoardDevice):
@@ -236,11 +243,10 @@ class XrtDevice(BoardDevice):
         *,
         xclbin: str | Path | None = None,
         card: int = 0,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         library: Any = None,
     ) -> None:
-        options = {"xclbin": xclbin, "card": card, "rtl": rtl, "timeout_seconds": timeout_seconds, "library": library}
+        options = {"xclbin": xclbin, "card": card, "timeout_seconds": timeout_seconds, "library": library}
         super().__init__(design, partial(XrtEngine, **options))
 
 
@@ -255,8 +261,7 @@ class XrtTable(BoardTable):
         *,
         xclbin: str | Path | None = None,
         card: int = 0,
-        rtl: Path | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
         library: Any = None,
     ) -> None:
-        super().__init__(design, open_card(xclbin, card, library), register_maps(design, rtl), timeout_seconds)
+        super().__init__(design, open_card(xclbin, card, library), timeout_seconds)
