@@ -11,7 +11,7 @@ from speckv.frame import BEAT_BYTES
 from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.transport import Span, Transport
 from speckv.prefetch.commands import COMMAND_BYTES
-from speckv.prefetch.control import REGISTERS, ControlLayout, Done
+from speckv.prefetch.control import PLACE_BYTES, REGISTERS, ControlLayout, Done
 from speckv.prefetch.engine import KernelTable, clear_all
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ class BoardTable(KernelTable):
             self._release()
             raise
 
-    def _execute(self, commands: int, issue: bool) -> tuple[Sequence[int], int | None]:
+    def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
         layout = self.layout
         read = [Span(0, -(-commands * COMMAND_BYTES // BEAT_BYTES) * BEAT_BYTES)]
-        if issue:
-            read.append(Span(layout.descriptors_at, layout.fetches_at))
+        if descriptors:  # the list of places follows them
+            rows_end = -(-(layout.places_at + places * PLACE_BYTES) // BEAT_BYTES) * BEAT_BYTES
+            read.append(Span(layout.descriptors_at, rows_end))
         self.buffer.before_run(read, [Span(layout.results_at, layout.results_at + 1)])
-        arguments = layout.arguments(self.buffer.address, commands, issue)
+        arguments = layout.arguments(self.buffer.address, commands, descriptors, places)
         told = self._kernel.run(arguments, _REGISTERS, self._timeout_seconds)
         values = [told[name] for name in _REGISTERS]
         done = Done(*values[: len(Done._fields)])
