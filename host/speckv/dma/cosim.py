@@ -1,4 +1,4 @@
-"""RTL co-simulation of the DMA engine: kv_dma, the codec's kernels and their memories in one verilated system.
+"""RTL co-simulation of the DMA engine: all kernels of a design and their memories in one verilated system.
 
 The committed SystemVerilog of the kernels, wired as `speckv.connectivity` says, with each memory behind a link's
 latency and bandwidth. Registers are found by the names of hlsc's map.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.connectivity import PREFETCH, suffix, with_channels
+from speckv.connectivity import of_design, suffix
 from speckv.device.simulation import STUCK_CYCLES
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
 from speckv.dma.engine import (
@@ -69,7 +69,6 @@ class CosimEngine(DmaEngine):
     """Verilated kernels and memories as an engine.
 
     * `link`, `near_link`: of far memory, and of near and control memory: a name in `LINKS` or a `Link`.
-    * `prefetch`: the system has the design's prefetch table, too: see `open_table`.
     * `rtl`: folder with RTL that hlsc made of this design; default: the committed one.
     * `seed`: of the registers' values before reset.
     * `stuck_cycles`: a run in which no memory moves a beat for so long raises DeviceTimeout.
@@ -93,7 +92,6 @@ class CosimEngine(DmaEngine):
         *,
         link: str | Link = "cxl2x8",
         near_link: str | Link = "ddr4",
-        prefetch: bool = False,
         rtl: Path | None = None,
         seed: int = 1,
         stuck_cycles: int = STUCK_CYCLES,
@@ -102,24 +100,21 @@ class CosimEngine(DmaEngine):
     ) -> None:
         super().__init__(design, near_bytes, far_bytes)
         self.link, self.near_link = profile(link), profile(near_link)
-        if prefetch and design.prefetch is None:
-            raise DmaError(f"design {design.name} has no block prefetch: add its sizes, see hls/prefetch.md")
         stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, DmaError)
         seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, DmaError)
         checks.callback("progress", progress, DmaError)
         wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, DmaError))
-        memory_side = with_channels(design.dma_channels)
         self._system = SimulatedSystem(
             design,
             committed.current(design) if rtl is None else checks.path("rtl", rtl, DmaError),
-            memory_side + PREFETCH if prefetch else memory_side,
+            of_design(design),
             seed=seed,
             stuck_cycles=stuck_cycles,
             wave=None if wave is None else wave / f"{TOP}.vcd",
             on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
         )
         self._lock = self._system.lock
-        table_bytes = ControlLayout.of(design).size_bytes if prefetch else 0
+        table_bytes = ControlLayout.of(design).size_bytes if design.prefetch else 0
         self._controls = [
             np.zeros(_TABLE_AT + (0 if channel else table_bytes), np.uint8) for channel in range(design.dma_channels)
         ]
@@ -251,16 +246,14 @@ class CosimEngine(DmaEngine):
     # ------------------------------------------------------------------------------------------------ the table
 
     def open_table(self) -> SystemTable:
-        """The prefetch table of the same system: descriptors that it issues are run where they are.
+        """The prefetch table of the same system, emptied: descriptors that it issues are run where they are.
 
-        Raises DmaError if the engine was opened without it.
+        Raises PrefetchError if the design has none.
         """
-        from speckv.prefetch.cosim import KERNEL, SystemTable
+        from speckv.prefetch.cosim import SystemTable
 
         with self._lock:
             self._check_open()
-            if KERNEL not in self._system.connectivity.kernels:
-                raise DmaError("this engine was opened without the prefetch table: open it with prefetch=True")
             control = self._controls[0]
             return SystemTable(self.design, self._system, control[_TABLE_AT:], _control_base(0) + _TABLE_AT)
 

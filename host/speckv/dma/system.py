@@ -123,6 +123,8 @@ class SimulatedSystem:
     @contextlib.contextmanager
     def started(self, kernel: str, arguments: Mapping[str, int]) -> Iterator[registers.Registers]:
         """A run of a kernel with these arguments, acknowledged at the end of the block, or reset if that raises."""
+        if not self._free.alive:
+            raise DeviceError(f"the system of {kernel} is closed: open a new one")
         registers = self.registers[kernel]
         try:
             for name, value in arguments.items():

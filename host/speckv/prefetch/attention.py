@@ -5,11 +5,12 @@ A dump is a `.npz` file, or `.npy` files side by side. All arrays are bf16 bits 
 | array | shape | meaning |
 |---|---|---|
 | `K` | [layers, tokens, kv_heads, head_dim] | keys as a cache holds them, after rotary embedding |
+| `V` | as K, optional | values: bytes that a decode loop moves, no predictor looks at them |
 | `Q` | [query_layers, steps, heads, head_dim] | queries of the last `steps` tokens, of the *last* layers of K |
 | `Qspec` | as Q, optional | the query at the same position if its token is a guess, made before the token is known |
 | `scale` | one number, optional | what q · k is multiplied by; 1 / sqrt(head_dim) unless given |
 
-As `.npy` files they are called NAME_K.npy, NAME_Q.npy and NAME_Qspec.npy, and have the default scale.
+As `.npy` files they are called NAME_K.npy, NAME_V.npy, NAME_Q.npy and NAME_Qspec.npy, and have the default scale.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Attention:
     guesses: Bits | None
     dtype: Dtype
     scale: float
+    values: Bits | None = None  # like keys
 
     @property
     def layers(self) -> int:
@@ -122,7 +124,7 @@ def in_folder(folder: Path) -> list[Attention]:
     found = [load(path) for path in folder.glob("*.npz")]
     for queries in folder.glob("*_Q.npy"):
         name = queries.name.removesuffix("_Q.npy")
-        files = {part: folder / f"{name}_{part}.npy" for part in ("K", "Q", "Qspec")}
+        files = {part: folder / f"{name}_{part}.npy" for part in ("K", "V", "Q", "Qspec")}
         if files["K"].is_file():
             loaded = {part: tensors.load(path) for part, path in files.items() if path.is_file()}
             # in this machine's order of bytes
@@ -139,10 +141,10 @@ def of_arrays(name: str, arrays: Mapping[str, NDArray[Any]], source: str) -> Att
     """A dump of arrays by name; `source` is what an error calls it. Raises FileError as `load` does."""
     if missing := [one for one in ("K", "Q") if one not in arrays]:
         raise FileError(f"{source} has no array {missing[0]!r}, expected K, Q and perhaps Qspec and scale")
-    parts = {one: _bits(arrays[one], f"{source}: {one}") for one in ("K", "Q", "Qspec") if one in arrays}
+    parts = {one: _bits(arrays[one], f"{source}: {one}") for one in ("K", "V", "Q", "Qspec") if one in arrays}
     (keys, dtype), (queries, _) = parts["K"], parts["Q"]
     if len({one for _, one in parts.values()}) > 1:
-        raise FileError(f"{source}: K, Q and Qspec have different dtypes, expected all float16 or all uint16 (bf16)")
+        raise FileError(f"{source}: K, V, Q and Qspec have different dtypes, expected all float16 or all uint16 (bf16)")
     layers, steps, heads, head_dim = queries.shape
     fits = layers <= len(keys) and 2 <= steps < keys.shape[1] and head_dim == keys.shape[3]
     if not fits or heads % keys.shape[2]:
@@ -154,8 +156,13 @@ def of_arrays(name: str, arrays: Mapping[str, NDArray[Any]], source: str) -> Att
     guesses = parts["Qspec"][0] if "Qspec" in parts else None
     if guesses is not None and guesses.shape != queries.shape:
         raise FileError(f"{source}: Qspec is {list(guesses.shape)}, expected the shape of Q, {list(queries.shape)}")
+    values = parts["V"][0] if "V" in parts else None
+    if values is not None and values.shape != keys.shape:
+        raise FileError(f"{source}: V is {list(values.shape)}, expected the shape of K, {list(keys.shape)}")
     scale = _scale(arrays.get("scale"), head_dim, source)
-    return Attention(name, keys[-layers:], queries, guesses, dtype, scale)
+    return Attention(
+        name, keys[-layers:], queries, guesses, dtype, scale, None if values is None else values[-layers:]
+    )
 
 
 def _bits(array: NDArray[Any], what: str) -> tuple[Bits, Dtype]:

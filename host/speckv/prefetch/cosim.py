@@ -21,7 +21,7 @@ from speckv.dma.links import link as profile
 from speckv.dma.system import SimulatedSystem
 from speckv.dma.system_build import TOP
 from speckv.errors import PrefetchError
-from speckv.prefetch.control import REGISTERS
+from speckv.prefetch.control import REGISTERS, ControlLayout
 from speckv.prefetch.engine import KernelTable, clear_all
 from speckv.resources import writable_folder
 
@@ -42,13 +42,12 @@ class SystemTable(KernelTable):
     backend: ClassVar[str] = "cosim"
     evidence: ClassVar[str] = "rtl-sim"
 
-    def __init__(
-        self, design: Design, system: SimulatedSystem, control: NDArray[np.uint8] | None = None, address: int = _BASE
-    ) -> None:
+    def __init__(self, design: Design, system: SimulatedSystem, control: NDArray[np.uint8], address: int) -> None:
         super().__init__(design, control)
         self._system = system
         self._lock = system.lock
         self._address = address
+        self.run(clear_all())  # a reset leaves memories as they are
 
     def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
         arguments = self.layout.arguments(self._address, commands, descriptors, places)
@@ -96,9 +95,9 @@ class CosimTable(SystemTable):
             wave=None if wave is None else wave / f"{TOP}.vcd",
             on_build=lambda: progress and progress(f"compiling the RTL of {KERNEL}, design {design.name}"),
         )
-        super().__init__(design, system)
-        system.attach(_MEMORY, self.control, self._address, behind)
-        self.run(clear_all())  # a reset leaves memories as they are
+        control = np.zeros(ControlLayout.of(design).size_bytes, np.uint8)
+        system.attach(_MEMORY, control, _BASE, behind)
+        super().__init__(design, system, control, _BASE)
 
     def inject_fault(self, response: int, first: int = 0, last: int | None = None) -> None:
         """Makes the memory answer accesses to its bytes first … last (default: all) with a response, 2 or 3; 0 ends it.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.errors import PrefetchError
+from speckv.prefetch.parameters import TableParameters
 from speckv.prefetch.select import NO_PAGE, Masses, Pages, top_pages
 from speckv.prefetch.table import PrefetchTable
 
@@ -159,14 +160,23 @@ class SpeculativeQuery:
         return both.best(n)
 
 
-class TableScores:
-    """What the prefetch table of the hardware knows: one row of it is one stream's history.
+WEIGHT_ONE = 8192
+"""Of a touch for a mass of 1."""
 
-    Masses become integer weights, `WEIGHT_ONE` for a mass of 1. The heaviest pages of a step, as many as a row has
-    ways, are touched, the heaviest last: a new page takes the place of a row's last one.
+
+def touches(pages: Pages, mass: Masses, parameters: TableParameters) -> list[tuple[int, int]]:
+    """Pages and weights with which a table is told of a step: the heaviest, as many as a row has ways, the heaviest
+    last, since a new page takes the place of a row's last one. Raises PrefetchError for masses that are none.
     """
+    _check(pages, mass)
+    heaviest = np.argsort(-mass, kind="stable")[: parameters.ways][::-1]
+    weights = np.minimum(np.rint(mass[heaviest] * WEIGHT_ONE), parameters.max_score).astype(np.int64)
+    told = zip(pages[heaviest].tolist(), weights.tolist(), strict=True)
+    return [(page, weight) for page, weight in told if weight]
 
-    WEIGHT_ONE = 8192
+
+class TableScores:
+    """What the prefetch table of the hardware knows: one row of it is one stream's history."""
 
     def __init__(self, table: PrefetchTable, key: int) -> None:
         """`key` is the stream's, any number of 64 bits that no other stream has."""
@@ -175,13 +185,9 @@ class TableScores:
 
     def observe(self, step: int, pages: Pages, mass: Masses) -> None:
         """Decays the row once, whatever the step, and touches."""
-        _check(pages, mass)
         self._table.decay(self._key)
-        heaviest = np.argsort(-mass, kind="stable")[: self._table.parameters.ways]
-        weights = np.minimum(np.rint(mass * self.WEIGHT_ONE), self._table.parameters.max_score).astype(np.int64)
-        for index in reversed(heaviest.tolist()):
-            if weights[index]:
-                self._table.touch(self._key, int(pages[index]), int(weights[index]))
+        for page, weight in touches(pages, mass, self._table.parameters):
+            self._table.touch(self._key, page, weight)
 
     def predict(self, n: int) -> Pages:
         """The best pages of the row, at most its ways."""

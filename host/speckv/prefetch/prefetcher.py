@@ -51,12 +51,37 @@ class PrefetchCounts:
         return self.used / (self.used + self.missed) if self.used + self.missed else 1.0
 
 
+class Depth:
+    """How many pages are fetched ahead for a step, at most: it goes up by one when more than 95 % of the last 32
+    fetched pages were used before they left, and down when fewer than 85 % were.
+    """
+
+    def __init__(self, depth: int = 4, *, adaptive: bool = True) -> None:
+        """Raises PrefetchError for a depth that is not 2 to 8."""
+        self.pages = checks.integer("depth", depth, LEAST_DEPTH, MOST_DEPTH, PrefetchError)
+        self._adaptive = adaptive
+        self._outcomes: list[bool] = []
+
+    def judge(self, was_used: bool) -> None:
+        """Notes what came of a fetched page."""
+        self._outcomes.append(was_used)
+        if len(self._outcomes) < WINDOW:
+            return
+        accuracy = sum(self._outcomes) / WINDOW
+        self._outcomes.clear()
+        if not self._adaptive:
+            return
+        if accuracy > RAISE_ABOVE:
+            self.pages = min(self.pages + 1, MOST_DEPTH)
+        elif accuracy < LOWER_BELOW:
+            self.pages = max(self.pages - 1, LEAST_DEPTH)
+
+
 class Prefetcher:
     """Keeps `near_pages` pages of a stream near, and fetches those that a policy expects.
 
     For each step: `need`, `observe`, perhaps `guess`, and `prefetch` for the next one. Up to `depth` pages are fetched
-    ahead for a step, among the likeliest, half again as many as are `needed`. Depth goes up by one when more than 95 %
-    of the last 32 fetched pages were used before they left, and down when fewer than 85 % were. What leaves is what the
+    ahead for a step, see `Depth`, among the likeliest, half again as many as are `needed`. What leaves is what the
     policy does not expect, the least recently needed first, and then what it expects least.
     """
 
@@ -77,17 +102,15 @@ class Prefetcher:
         self._fetch = fetch
         self._near_pages = checks.integer("near_pages", near_pages, 0, 1 << 20, PrefetchError)
         self._candidates = 3 * checks.integer("needed", needed, 1, 1 << 20, PrefetchError) // 2
-        self._depth = checks.integer("depth", depth, LEAST_DEPTH, MOST_DEPTH, PrefetchError)
-        self._adaptive = adaptive
+        self._depth = Depth(depth, adaptive=adaptive)
         self._arrival: dict[int, float] = {}  # of pages near or under way, the one that was needed last at the end
         self._unused: set[int] = set()  # prefetched and not needed yet
-        self._outcomes: list[bool] = []
         self.counts = PrefetchCounts()
 
     @property
     def depth(self) -> int:
         """How many pages are fetched ahead for a step, at most."""
-        return self._depth
+        return self._depth.pages
 
     def admit(self, pages: Pages, now: float) -> None:
         """Pages that are near without having been fetched: those that the local window leaves behind."""
@@ -112,7 +135,7 @@ class Prefetcher:
             if page in self._unused:
                 self._unused.remove(page)
                 self.counts.used += 1
-                self._judge(True)
+                self._depth.judge(True)
         self.counts.missed += len(missing)
         return max(ready, self._start(missing, now))
 
@@ -132,7 +155,7 @@ class Prefetcher:
         if self._policy is not None and self._near_pages:
             expected = self._policy.predict(max(self._near_pages, self._candidates)).tolist()
             likely = expected[: self._candidates]
-            fresh = [page for page in likely if page not in self._arrival][: self._depth]
+            fresh = [page for page in likely if page not in self._arrival][: self.depth]
             self.counts.duplicates += sum(page in self._arrival for page in likely)
             self.counts.issued += len(fresh)
             self._unused.update(fresh)
@@ -157,18 +180,4 @@ class Prefetcher:
             if page in self._unused:
                 self._unused.remove(page)
                 self.counts.wasted += 1
-                self._judge(False)
-
-    def _judge(self, was_used: bool) -> None:
-        """Notes what came of a prefetched page, and adapts the depth."""
-        self._outcomes.append(was_used)
-        if len(self._outcomes) < WINDOW:
-            return
-        accuracy = sum(self._outcomes) / WINDOW
-        self._outcomes.clear()
-        if not self._adaptive:
-            return
-        if accuracy > RAISE_ABOVE:
-            self._depth = min(self._depth + 1, MOST_DEPTH)
-        elif accuracy < LOWER_BELOW:
-            self._depth = max(self._depth - 1, LEAST_DEPTH)
+                self._depth.judge(False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from speckv.errors import PrefetchError
-from speckv.prefetch.prefetcher import LEAST_DEPTH, MOST_DEPTH, WINDOW, PrefetchCounts, Prefetcher
+from speckv.prefetch.prefetcher import LEAST_DEPTH, MOST_DEPTH, WINDOW, Depth, PrefetchCounts, Prefetcher
 from speckv.prefetch.select import Pages
 
 
@@ -87,18 +87,17 @@ def test_what_the_window_leaves_behind_is_near() -> None:
 
 @pytest.mark.parametrize(("used", "depth"), [(1.0, 5), (0.9, 4), (0.5, 3)])
 def test_depth_goes_up_above_95_percent_and_down_below_85(used: float, depth: int) -> None:
-    script = Script()
-    one = Prefetcher(script, Far(), near_pages=1 << 10, needed=64, depth=4)
+    one = Depth(4)
     for index in range(WINDOW):
-        one._judge(index < used * WINDOW)
-    assert one.depth == depth
+        one.judge(index < used * WINDOW)
+    assert one.pages == depth
     for _ in range(20 * WINDOW):
-        one._judge(used == 1.0)
-    assert one.depth == (MOST_DEPTH if used == 1.0 else LEAST_DEPTH)
-    fixed = Prefetcher(script, Far(), depth=4, adaptive=False)
+        one.judge(used == 1.0)
+    assert one.pages == (MOST_DEPTH if used == 1.0 else LEAST_DEPTH)
+    fixed = Depth(4, adaptive=False)
     for _ in range(WINDOW):
-        fixed._judge(True)
-    assert fixed.depth == 4
+        fixed.judge(True)
+    assert fixed.pages == 4
 
 
 def test_nothing_is_lost_in_the_counts() -> None:
