@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
         help="attention dumps: a .npz file, or a folder of such and of NAME_K.npy, NAME_Q.npy and NAME_Qspec.npy",
     )
     add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
-    add("--rtl", action="store_true", help="simulate the design's prefetch table: commands a cycle, latency")
+    add("--rtl", action="store_true", help="simulate the kernels: the table alone, and with --kv the whole decode loop")
     add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
     add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
     add("--design", default="tiny", metavar="DESIGN", help="whose clock and prefetch table count (tiny)")
@@ -172,9 +172,9 @@ def pool(arguments: argparse.Namespace) -> int:
 
 def prefetch(arguments: argparse.Namespace) -> int:
     """`speckv bench prefetch`: policies on attention dumps and traces; a target that is missed is no failure."""
+    from speckv.bench import closed_loop, prefetch_table
     from speckv.bench import prefetch as bench
     from speckv.bench import prefetch_output as output
-    from speckv.bench import prefetch_table
     from speckv.design import Design
     from speckv.dma.links import link
     from speckv.errors import PrefetchError
@@ -206,15 +206,20 @@ def prefetch(arguments: argparse.Namespace) -> int:
         write_atomic(Path(os.path.realpath(arguments.plot)), output.recall_plot(result, dumps[-1].name))
     if arguments.plot_blocks:
         write_atomic(Path(os.path.realpath(arguments.plot_blocks)), output.hit_rate_plot(result))
-    figures = None
+    figures, closed = None, []
     if arguments.rtl:
-        with Progress(1) as progress:
+        with Progress(1 + len(dumps) * closed_loop.WAYS) as progress:
             figures = prefetch_table.measure(design, progress=progress.step)
+            for dump in dumps:
+                closed.append(
+                    closed_loop.measure(dump, design, chosen, result.layer_ns, result.tuned, on_step=progress.step)
+                )
     if arguments.json:
-        print_json(output.as_json(result) | ({"table_rtl": prefetch_table.as_json(figures)} if figures else {}))
+        made = {"table_rtl": prefetch_table.as_json(figures)} if figures else {}
+        print_json(output.as_json(result, closed) | made)
     else:
         if dumps or requests:
-            say(output.table(result))
+            say(output.table(result, closed))
         if figures:
             say(prefetch_table.as_table(figures))
     return OK

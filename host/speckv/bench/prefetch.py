@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from speckv.bench.results import HOST
@@ -11,6 +11,7 @@ from speckv.dma.links import Link
 from speckv.errors import PrefetchError
 from speckv.prefetch import blocks, decode, evaluate
 from speckv.prefetch.attention import Attention
+from speckv.prefetch.decode import Decoded
 from speckv.prefetch.evaluate import Quality, Replay, Tuned
 from speckv.prefetch.mooncake import Request
 from speckv.prefetch.parameters import TableParameters
@@ -174,11 +175,16 @@ def _loops(
         on_step(f"{dump.name}: decoding, {way}")
         source = LinkModel(link, clock_mhz, page_bytes)
         done[way] = decode.run(loop, policy, source, near_pages=near_pages, first=first)
+    return loop_rows(dump.name, link.name, done, page_bytes)
+
+
+def loop_rows(dataset: str, link: str, done: Mapping[str, Decoded], page_bytes: int) -> list[LoopRow]:
+    """A row for each way through the loop, among them `ON_DEMAND` and `KEPT`; a page has so many raw bytes."""
     stalls = {way: one.stall_cycles_per_step for way, one in done.items()}
     return [
         LoopRow(
-            dataset=dump.name,
-            link=link.name,
+            dataset=dataset,
+            link=link,
             way=way,
             stall_cycles_per_step=stalls[way],
             hidden=_gone(stalls[way], stalls[ON_DEMAND]),

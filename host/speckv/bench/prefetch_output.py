@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from speckv.bench.prefetch import INDEX, Result
+from speckv.bench.closed_loop import CODEC, TABLE, ClosedLoop
+from speckv.bench.prefetch import INDEX, LoopRow, Result
 from speckv.console import table as text_table
 from speckv.prefetch import evaluate
 from speckv.prefetch.blocks import LRU, REUSE_RATE
@@ -48,6 +49,10 @@ LOOP_NOTES = (
     "are kept near and none prefetched. depth: pages fetched ahead, mean. precision, recall: of prefetched pages, and",
     "of pages that had to be fetched. KiB: raw, in a step.",
 )
+CLOSED_NOTES = (
+    "The same loop on the kernels: kv_prefetch predicts and issues descriptors, kv_dma runs them, the codec decodes;",
+    f"every page is compared where a layer uses it. Speculative + history is a policy of the host. Pages are {CODEC}.",
+)
 BLOCK_NOTES = (
     "hit rate: of all blocks asked for; usable: of those, hits whose whole prefix was hit, too. optimum: knowing the",
     "future (Belady). Blocks are those of the trace; a policy learns from what came before, and nothing else.",
@@ -77,8 +82,8 @@ class Target:
         return "met" if (value <= self.wanted if self.at_most else value >= self.wanted) else "missed"
 
 
-def targets(result: Result) -> list[Target]:
-    """Every target, with the figures that it is about."""
+def targets(result: Result, closed: Sequence[ClosedLoop] = ()) -> list[Target]:
+    """Every target, with the figures that it is about; those of the kernels are in `closed`."""
     return [
         Target("recall at equal bytes, history", 0.90, tuple(_recalls(result, evaluate.HISTORY))),
         Target("recall at equal bytes, speculative + history", 0.93, tuple(_recalls(result, evaluate.COMBINED))),
@@ -87,6 +92,11 @@ def targets(result: Result) -> list[Target]:
             "stall hidden at the controller's depth, speculative + history",
             0.80,
             tuple((row.hidden, row.dataset) for row in result.loops if row.way == evaluate.COMBINED),
+        ),
+        Target(
+            "stall hidden in the closed loop, kv_prefetch and kv_dma",
+            0.80,
+            tuple((row.hidden, row.dataset) for one in closed for row in one.rows if row.way == TABLE),
         ),
         Target(
             "block hit rate to LRU's",
@@ -112,9 +122,9 @@ def _losses(result: Result) -> Iterator[tuple[float, str]]:
         yield exact[what] - recall, what
 
 
-def table(result: Result) -> str:
+def table(result: Result, closed: Sequence[ClosedLoop] = ()) -> str:
     """Tables for a terminal, and what their columns mean."""
-    parts = [text_table(_TARGETS, [_target_cells(one) for one in targets(result)])]
+    parts = [text_table(_TARGETS, [_target_cells(one) for one in targets(result, closed)])]
     if result.pages:
         parts += [text_table(_PAGES, _page_cells(result)), "\n".join(PAGE_NOTES)]
     if result.tuned:
@@ -124,7 +134,9 @@ def table(result: Result) -> str:
         )
     if result.loops:
         time = f"A layer takes {result.layer_ns / 1000:g} µs besides waiting."
-        parts += [text_table(_LOOPS, _loop_cells(result)), "\n".join([*LOOP_NOTES, time])]
+        parts += [text_table(_LOOPS, _loop_cells(result.loops)), "\n".join([*LOOP_NOTES, time])]
+    for one in closed:
+        parts += [text_table(_LOOPS, _loop_cells(one.rows)), "\n".join([*CLOSED_NOTES, f"Evidence: {one.evidence}."])]
     if result.blocks:
         names = list(result.blocks[0].hits)
         columns = [("blocks", ">"), *(column for name in names for column in ((name, ">"), ("usable", ">")))]
@@ -157,7 +169,7 @@ def _page_cells(result: Result) -> list[list[str]]:
     ]
 
 
-def _loop_cells(result: Result) -> list[list[str]]:
+def _loop_cells(rows: Sequence[LoopRow]) -> list[list[str]]:
     return [
         [
             row.dataset,
@@ -173,7 +185,7 @@ def _loop_cells(result: Result) -> list[list[str]]:
             f"{row.read_bytes / 1024:.1f}",
             f"{row.wasted_bytes / 1024:.1f}",
         ]
-        for row in result.loops
+        for row in rows
     ]
 
 
@@ -189,24 +201,31 @@ def _block_cells(result: Result) -> list[list[str]]:
     ]
 
 
-def as_json(result: Result) -> dict[str, Any]:
+def as_json(result: Result, closed: Sequence[ClosedLoop] = ()) -> dict[str, Any]:
     """The object that `speckv bench prefetch --json` prints."""
     return {
         "evidence": result.evidence,
         "targets": [
             {"target": one.name, "state": one.state, "wanted": one.wanted, "worst": one.worst and one.worst[0],
              "of": one.worst and one.worst[1]}
-            for one in targets(result)
+            for one in targets(result, closed)
         ],
         "tuned": asdict(result.tuned) if result.tuned else None,
         "pages": [asdict(row) for row in result.curves],
-        "loops": [
-            {**asdict(row), "precision": row.counts.precision, "recall": row.counts.recall} for row in result.loops
+        "loops": [_loop_object(row) for row in result.loops],
+        "closed_loops": [
+            {"evidence": one.evidence, "loops": [_loop_object(row) for row in one.rows],
+             "steps": [asdict(step) for step in one.steps]}
+            for one in closed
         ],
         "blocks": [asdict(row) for row in result.blocks],
         "layer_ns": result.layer_ns,
         "infinite_cache": result.bound,
     }  # fmt: skip
+
+
+def _loop_object(row: LoopRow) -> dict[str, Any]:
+    return {**asdict(row), "precision": row.counts.precision, "recall": row.counts.recall}
 
 
 # ----------------------------------------------------------------------------------------------------- plots

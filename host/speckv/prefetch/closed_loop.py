@@ -24,12 +24,14 @@ from speckv.prefetch.attention import Attention
 from speckv.prefetch.commands import Command, batch_of, pages_of
 from speckv.prefetch.commands import Op as Ask
 from speckv.prefetch.engine import PrefetchEngine
-from speckv.prefetch.policies import seen, touches
+from speckv.prefetch.policies import WEIGHT_ONE, seen, touches
 from speckv.prefetch.prefetcher import MOST_DEPTH, Depth, PrefetchCounts
 from speckv.prefetch.select import Layout, Masses, Pages
 
 Bits = NDArray[np.uint16]
 _PUT_PAGES = 64
+LEAST_SCORE = WEIGHT_ONE // 50
+"""Pages of a lower score are not worth a fetch: 2 % of the attention of one step."""
 
 
 def pages_of_dump(dump: Attention, layout: Layout) -> Bits:
@@ -129,6 +131,22 @@ class MemorySide:
             raise DmaError(f"near memory at {place} does not hold page {page}: it was overwritten or never came")
 
 
+class ByHost:
+    """A source for streams whose policy is software: the host asks kv_dma for the pages that it predicts."""
+
+    def __init__(self, side: MemorySide) -> None:
+        self._side = side
+
+    def fetch(self, stream: int, pages: Pages, now: float) -> NDArray[np.float64]:
+        """Runs a batch; the cycle of its end for each page. Raises what `MemorySide.fetch` raises."""
+        side = self._side
+        records = side.table.descriptors[stream * side.of_stream + pages].copy()
+        for record in records:  # whichever place was free longest
+            record["near"] = side.free[0]
+            side.free.rotate(-1)
+        return np.full(len(pages), side.fetch(records, now))
+
+
 class TableStreams:
     """The streams of one layer, their history in the table, their pages brought by descriptors that it issues.
 
@@ -203,7 +221,8 @@ class TableStreams:
             told = touches(stream * side.of_stream + pages, mass, parameters)
             commands.append(Command(Ask.DECAY, stream))
             commands += [Command(Ask.TOUCH, stream, page, weight) for page, weight in told]
-            commands.append(Command(Ask.PREDICT, stream, limit=self._depths[head].pages, cookie=stream))
+            limit = self._depths[head].pages
+            commands.append(Command(Ask.PREDICT, stream, weight=LEAST_SCORE, limit=limit, cookie=stream))
         run = side.table.run(batch_of(commands), issue=True, places=list(side.free)[: MOST_DEPTH * len(self._numbers)])
         if run.counters.withheld:
             raise PrefetchError(f"{run.counters.withheld} predicted pages were withheld: there are too few places")

@@ -1,0 +1,123 @@
+"""What prefetching hides when the kernels do it: real queries, the RTL of kv_prefetch, kv_dma and the codec."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from speckv.bench.prefetch import KEPT, ON_DEMAND, LoopRow, loop_rows
+from speckv.design import Design
+from speckv.dma import DmaEngine, open_engine
+from speckv.dma.links import Link
+from speckv.frame import HEADER_BYTES
+from speckv.prefetch import closed_loop, decode, evaluate
+from speckv.prefetch.attention import Attention
+from speckv.prefetch.decode import Decoded
+from speckv.prefetch.evaluate import Replay, Tuned
+from speckv.prefetch.policies import SpeculativeQuery
+from speckv.prefetch.select import Layout
+
+STEPS, FIRST = 128, 32
+"""The last steps of a dump; those from `FIRST` on count, the others bring the first pages near."""
+TABLE = "kv_prefetch"
+CODEC = "quant8"
+WAYS = 4
+"""At most, of a dump."""
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A step of the loop with kv_prefetch, all layers: pages, bytes (raw) fetched in vain, cycles waited, and cycles
+    that fetching on demand waits longer.
+    """
+
+    hits: int
+    late: int
+    missed: int
+    wasted_bytes: int
+    waited_cycles: float
+    hidden_cycles: float
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """A dump's loop: a row for each way, and the steps of the one with kv_prefetch."""
+
+    rows: list[LoopRow]
+    steps: list[StepRow]
+    evidence: str
+
+
+def measure(
+    dump: Attention,
+    design: Design,
+    link: Link,
+    layer_ns: float,
+    tuned: Tuned | None,
+    *,
+    backend: str = "cosim",
+    layout: Layout | None = None,
+    needed: int = 8,
+    near_pages: int = 24,
+    steps: int = STEPS,
+    first: int = FIRST,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> ClosedLoop:
+    """Decodes the last steps of a dump in each way, on an engine of its own with far memory behind `link`; each KV head
+    needs so many pages in a step, and keeps `near_pages`.
+
+    Raises what `open_engine` and `MemorySide` raise.
+    """
+    layout = layout or Layout()
+    guesses = None if dump.guesses is None else dump.guesses[:, -steps:]
+    last = dataclasses.replace(dump, queries=dump.queries[:, -steps:], guesses=guesses)
+    replay = Replay(last.masses(layout), last.guess_masses(layout))
+    cycles = layer_ns * design.clock_mhz / 1000
+    loop = decode.Loop(replay, last.positions, layout, needed, near_pages, cycles)
+    layers, heads = replay.masses.shape[:2]
+    pages = closed_loop.pages_of_dump(last, layout)
+    page_bytes = pages[0, 0, 0].nbytes
+    places = closed_loop.places_needed(layers, heads, near_pages, needed)
+    far_bytes = layers * heads * pages.shape[2] * (page_bytes + HEADER_BYTES)
+
+    def engine() -> DmaEngine:
+        options = {} if backend in ("software", "csim") else {"link": link}
+        return open_engine(design, backend, near_bytes=places * page_bytes, far_bytes=far_bytes, **options)
+
+    def on_kernels(kept: int, *, prefetch: bool) -> Decoded:
+        with engine() as opened, opened.open_table() as table:
+            side = closed_loop.MemorySide(opened, table, pages, dtype=last.dtype, codec=CODEC, places=places)
+            streams = closed_loop.streams(side, layers, heads, near_pages=kept, prefetch=prefetch)
+            return decode.decode(loop, streams, first=first)
+
+    def by_policy() -> Decoded:
+        assert tuned is not None
+        with engine() as opened, opened.open_table() as table:
+            side = closed_loop.MemorySide(opened, table, pages, dtype=last.dtype, codec=CODEC, places=places)
+            return decode.run(
+                loop, lambda: SpeculativeQuery(tuned.weight, tuned.decay), closed_loop.ByHost(side), first=first
+            )
+
+    ways: dict[str, Callable[[], Decoded]] = {
+        ON_DEMAND: lambda: on_kernels(0, prefetch=False),
+        KEPT: lambda: on_kernels(near_pages, prefetch=False),
+        TABLE: lambda: on_kernels(near_pages, prefetch=True),
+    }
+    if guesses is not None and tuned is not None:
+        ways[evaluate.COMBINED] = by_policy
+    done = {}
+    for way, decoded in ways.items():
+        on_step(f"{dump.name}: the kernels decode, {way}")
+        done[way] = decoded()
+    shown = done[TABLE]
+    waited, longer = shown.waits.sum(axis=1), done[ON_DEMAND].waits.sum(axis=1)
+    by_step = [
+        StepRow(
+            counts.hits, counts.late, counts.missed, page_bytes * counts.wasted, float(cycles), float(demand - cycles)
+        )
+        for counts, cycles, demand in zip(shown.by_step, waited, longer, strict=True)
+    ]
+    with engine() as opened:
+        evidence = opened.evidence
+    return ClosedLoop(loop_rows(dump.name, link.name, done, page_bytes), by_step, evidence)
