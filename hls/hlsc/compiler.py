@@ -41,6 +41,10 @@ from .wide_accesses import split_wide_accesses
 
 _RECURSION_LIMIT = 10_000  # graphs are walked by recursion, and long expressions make deep graphs
 RTL_DIR = Path(__file__).parent / "rtl"
+_LIBRARY = (
+    *("hlsc_fifo", "hlsc_ram", "hlsc_rom", "hlsc_axil_control"),
+    *("hlsc_axi_read", "hlsc_widen", "hlsc_axi_write", "hlsc_narrow"),
+)  # modules that a kernel's text may use
 _LOWERING = "disallowLocalVariables,disallowPackedArrays,locationInfoStyle=none"
 _PASSES = (
     "builtin.module(cse,canonicalize,lower-seq-to-sv,canonicalize,cse,"
@@ -175,7 +179,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             "give the function another name",
         )
     files = {f"{program.top}.sv": verilog}
-    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_rom", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
+    for library in _LIBRARY:
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
     if topology.masters:

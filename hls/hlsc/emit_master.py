@@ -1,7 +1,8 @@
 """AXI4 masters in the top: the library's burst reader and writer between FIFOs and pins.
 
 A command counts bytes from the argument's address, which is in a register. A reader and a writer of one bundle
-share its AXI4 port: their channels have nothing in common.
+share its AXI4 port: their channels have nothing in common. Where the port is narrower than the stream of data, the
+library's `hlsc_widen` or `hlsc_narrow` stands between them.
 """
 
 from __future__ import annotations
@@ -80,25 +81,83 @@ class MasterEmitter:
         width = self.topology.channels[master.commands].width
         offset = m.extract(f"%{n}_dout", width, 0, ADDRESS_BITS)
         address = m.op("add", ADDRESS_BITS, self.arguments[memory.name], offset)
+        valid, ready = f"%{n}_empty_n", f"%{n}_ready"
+        if master.direction == "write" and self.count(master, memory) > 1:  # through hlsc_narrow
+            valid, ready = f"%{n}_valid", f"%{n}_taken"
         inputs += [
-            ("command_valid", f"%{n}_empty_n", 1),
+            ("command_valid", valid, 1),
             ("command_address", address, ADDRESS_BITS),
-            ("command_bytes", m.extract(f"%{n}_dout", width, ADDRESS_BITS, _LENGTH_BITS), _LENGTH_BITS),
+            ("command_bytes", self.bytes_of(master), _LENGTH_BITS),
         ]
-        outputs.append(("command_ready", f"%{n}_ready", 1))
+        outputs.append(("command_ready", ready, 1))
         m.all([f"%{n}_ready", f"%{n}_empty_n"], result=f"%{n}_read")
+
+    def bytes_of(self, master: Master) -> str:
+        """The length of the command that waits."""
+        width = self.topology.channels[master.commands].width
+        return self.m.extract(f"%{identifier(master.commands)}_dout", width, ADDRESS_BITS, _LENGTH_BITS)
 
     def data(self, master: Master, memory: MemoryArgument, inputs: _Pins, outputs: _Pins) -> None:
         m, n = self.m, identifier(master.data)
+        narrow = self.count(master, memory) > 1
+        word = [f"%{n}_word_valid", f"%{n}_word", f"%{n}_word_ready"]  # between the blocks of a narrow port
         if master.direction == "read":
-            outputs += [("data_valid", f"%{n}_valid", 1), ("data", f"%{n}_din", memory.bits)]
-            outputs.append(("data_last", m.unique("unused"), 1))
-            inputs.append(("data_ready", f"%{n}_full_n", 1))
+            valid, data, ready = word if narrow else [f"%{n}_valid", f"%{n}_din", f"%{n}_full_n"]
+            last = f"%{n}_word_last" if narrow else m.unique("unused")
+            outputs += [("data_valid", valid, 1), ("data", data, memory.bits), ("data_last", last, 1)]
+            inputs.append(("data_ready", ready, 1))
+            if narrow:
+                self.widen(master, memory)
             m.all([f"%{n}_valid", f"%{n}_full_n"], result=f"%{n}_write")
             return
-        inputs += [("data_valid", f"%{n}_empty_n", 1), ("data", f"%{n}_dout", memory.bits)]
-        outputs.append(("data_ready", f"%{n}_ready", 1))
+        valid, data, ready = word if narrow else [f"%{n}_empty_n", f"%{n}_dout", f"%{n}_ready"]
+        inputs += [("data_valid", valid, 1), ("data", data, memory.bits)]
+        outputs.append(("data_ready", ready, 1))
+        if narrow:
+            self.narrow(master, memory)
         m.all([f"%{n}_ready", f"%{n}_empty_n"], result=f"%{n}_read")
+
+    def count(self, master: Master, memory: MemoryArgument) -> int:
+        """Words of the memory's port in one of the data stream."""
+        return self.topology.channels[master.data].width // memory.bits
+
+    def widen(self, master: Master, memory: MemoryArgument) -> None:
+        n, count = identifier(master.data), self.count(master, memory)
+        inputs: _Pins = [
+            ("rst", "%rst", 1),
+            ("in_valid", f"%{n}_word_valid", 1),
+            ("in_data", f"%{n}_word", memory.bits),
+            ("in_last", f"%{n}_word_last", 1),
+            ("out_ready", f"%{n}_full_n", 1),
+        ]
+        outputs: _Pins = [
+            ("in_ready", f"%{n}_word_ready", 1),
+            ("out_valid", f"%{n}_valid", 1),
+            ("out_data", f"%{n}_din", memory.bits * count),
+        ]
+        parameters = {"WIDTH": memory.bits, "COUNT": count}
+        self.instance(f"{identifier(memory.bundle)}_widen", "hlsc_widen", parameters, inputs, outputs)
+
+    def narrow(self, master: Master, memory: MemoryArgument) -> None:
+        n, c, count = identifier(master.data), identifier(master.commands), self.count(master, memory)
+        inputs: _Pins = [
+            ("rst", "%rst", 1),
+            ("command_valid", f"%{c}_empty_n", 1),
+            ("command_bytes", self.bytes_of(master), _LENGTH_BITS),
+            ("writer_ready", f"%{c}_taken", 1),
+            ("in_valid", f"%{n}_empty_n", 1),
+            ("in_data", f"%{n}_dout", memory.bits * count),
+            ("out_ready", f"%{n}_word_ready", 1),
+        ]
+        outputs: _Pins = [
+            ("command_ready", f"%{c}_ready", 1),
+            ("writer_valid", f"%{c}_valid", 1),
+            ("in_ready", f"%{n}_ready", 1),
+            ("out_valid", f"%{n}_word_valid", 1),
+            ("out_data", f"%{n}_word", memory.bits),
+        ]
+        parameters = {"WIDTH": memory.bits, "COUNT": count, "LENGTH_WIDTH": _LENGTH_BITS}
+        self.instance(f"{identifier(memory.bundle)}_narrow", "hlsc_narrow", parameters, inputs, outputs)
 
     def instance(self, name: str, module: str, parameters: dict[str, int], inputs: _Pins, outputs: _Pins) -> None:
         """Each instance gets its own declaration of the library module, with its own widths."""

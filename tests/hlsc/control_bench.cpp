@@ -492,6 +492,7 @@ int main(int argc, char** argv) {
       {"back_to_back", back_to_back_scenario},
       {"meter", meter_scenario},
       {"memory", memory_scenario},
+      {"narrow", narrow_scenario},
       {"move_bytes", move_scenario},
       {"tally", tally_scenario},
       {"relay", relay_scenario},

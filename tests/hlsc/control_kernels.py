@@ -9,7 +9,7 @@ import rtl_bench
 from hlsc import CompiledKernel, compile_kernel
 
 FOLDER = Path(__file__).resolve().parent / "control"
-NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words", "move_bytes")
+NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words", "copy_narrow", "move_bytes")
 NAMES += ("tally", "relay", "taps", "wires_hs")
 
 

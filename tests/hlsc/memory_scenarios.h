@@ -42,6 +42,73 @@ static void memory_scenario() {
   }
 }
 
+// Elements of four words through ports of one: what a burst leaves free in its last element is zeros when it is read, and
+// dropped when it is written, and the next burst begins with the next element
+static void narrow_run(u32 count, u32 read_each, u32 write_each, bool refused_read, bool refused_write, int rate) {
+  Host& h = copy_narrow_host;
+  Memory &from = copy_narrow_gmem0, &to = copy_narrow_gmem1;
+  const u32 elements = (read_each + 31) / 32, step = 8 * ((std::max(read_each, write_each) + 7) / 8 + rng() % 3);
+  for (Memory* m : {&from, &to}) {
+    m->word.clear(), m->errors.clear();
+    m->longest = 256, m->rate = rate;
+    m->bursts = m->first_data = 0;
+  }
+  u64 source = (u64(rng() % 4) << 32) + 8 * (rng() % 4096), target = 0x7000000000ull + 8 * (rng() % 4096);
+  u64 first = 8 * (rng() % 600) + (refused_read ? 1 + rng() % 7 : 0);
+  u64 place = 8 * (rng() % 600) + (refused_write ? 1 + rng() % 7 : 0);
+  const u32 read_words = (read_each + 7) / 8, write_words = (write_each + 7) / 8;
+  std::map<u64, u64> want;
+  u32 read_errors = refused_read && read_each ? count : 0, write_errors = refused_write && write_each ? count : 0;
+  for (u32 k = 0; k < count; k++) {
+    if (!refused_read && read_words && rng() % 5 == 0) {
+      from.errors[source + first + u64(k) * step + 8 * (rng() % read_words)] = 2;
+      read_errors++;
+    }
+    for (u32 i = 0; i < std::max(read_words, write_words); i++) {
+      u64 x = 0, old = u64(rng()) << 32 | rng(), a = target + place + u64(k) * step + 8 * i;
+      if (!refused_read) x = from.word[source + first + u64(k) * step + 8 * i] = u64(rng()) << 32 | rng();
+      if (i >= read_words) x = 0;  // the memory has something there, which no burst asks for
+      if (refused_write || i >= write_words) continue;
+      u64 mask = i + 1 == write_words && write_each % 8 ? (1ull << 8 * (write_each % 8)) - 1 : ~0ull;
+      to.word[a] = old;
+      want[a] = (old & ~mask) | (~x & mask);
+    }
+  }
+  write64(h, COPY_NARROW_SOURCE, source);
+  write64(h, COPY_NARROW_TARGET, target);
+  write64(h, COPY_NARROW_FROM, first);
+  write64(h, COPY_NARROW_TO, place);
+  write(h, COPY_NARROW_READ_EACH, read_each);
+  write(h, COPY_NARROW_WRITE_EACH, write_each);
+  write(h, COPY_NARROW_STEP, step);
+  write(h, COPY_NARROW_ELEMENTS_EACH, elements);
+  write(h, COPY_NARROW_COUNT, count);
+  write(h, COPY_NARROW_COMES, !refused_read);
+  u64 start = cycle;
+  write(h, 0, 1);
+  while (!(read(h, 0) & 2)) CHECK(cycle - start < PATIENCE, "ap_done never came");
+  CHECK(to.word == want, "the memory is wrong: %u bursts of %u, %u bytes", count, read_each, write_each);
+  CHECK(read(h, COPY_NARROW_READ_ERRORS) == read_errors, "read errors are %u", read(h, COPY_NARROW_READ_ERRORS));
+  CHECK(read(h, COPY_NARROW_WRITE_ERRORS) == write_errors, "write errors are %u", read(h, COPY_NARROW_WRITE_ERRORS));
+  write(h, 0, 0x10);
+}
+
+static void narrow_scenario() {
+  reset(copy_narrow_kernel);
+  Memory& to = copy_narrow_gmem1;
+  const u32 words = 3 * 1024;
+  narrow_run(3, 8 * 1024, 8 * 1024, false, false, 100);
+  u64 cycles = to.last_data - to.first_data + 1;
+  printf("info copy_narrow: %u words in %d cycles\n", words, int(cycles));
+  CHECK(cycles <= words + 270, "%d cycles for %u words", int(cycles), words);  // the first whole burst is waited for
+  for (int run = 0; run < 60; run++) {
+    u32 read_each = rng() % 8 ? 1 + rng() % 200 : 0;
+    u32 end = 32 * ((read_each + 31) / 32);  // of the elements; the write ends in the last one, too
+    u32 write_each = read_each ? end - rng() % 32 : 0;
+    narrow_run(1 + rng() % 20, read_each, write_each, rng() % 6 == 0, rng() % 6 == 0, 20 + rng() % 81);
+  }
+}
+
 // A list of descriptors: byte by byte what was asked for, and a completion each, also for those that fail
 static void move_run(u32 count, u32 longest_bytes, int rate, u32 latency, bool trouble) {
   Host& h = move_bytes_host;

@@ -119,6 +119,8 @@ def test_lint_is_clean(block):
         ("hlsc_axi_write", "MAX_BURST=12", "MAX_BURST (12) must be a power of two from 1 to 256"),
         ("hlsc_axi_write", "OUTSTANDING=0", "OUTSTANDING (0) must be at least 1"),
         ("hlsc_axi_split", "BURST=128", "BURST (128) must be a power of two up to 256 beats and 4096 bytes"),
+        ("hlsc_widen", "COUNT=1", "COUNT (1) at least 2"),
+        ("hlsc_narrow", "WIDTH=96", "WIDTH (96) must be a power of two from 32"),
         ("hlsc_axil_control", "MODE=3", "MODE (3) must be 0 (ap_ctrl_none)"),
         ("hlsc_axil_control", "WORDS=13", "ADDR_WIDTH (6) does not reach WORDS (13"),
         ("hlsc_ram_dual", "DEPTH=17", "17 words of 8 bits do not fit 4 address bits"),
