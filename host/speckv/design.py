@@ -21,6 +21,8 @@ from speckv.errors import DesignError
 from speckv.prefetch.parameters import RANGES, TableParameters, violations
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_BURST_BYTES, _MAX_BURST_WORDS = 4096, 256  # AXI4: a burst stays inside 4 KB
+_LATENCY_CYCLES = 2048
 _MAX_LANE_BYTES = 0xFFFF  # a lane has a symbol of at most 8 bits in every beat
 
 
@@ -55,10 +57,11 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "bus_bits": Parameter(
         type=int,
-        description="Width of the AXI4-Stream data buses, in bits. 64, 128 and 256 are planned.",
-        rule="one of the widths that the kernels support today: 512 (64, 128 and 256 are planned)",
-        remedy="set it to 512",
-        choices=(512,),
+        description="Width of AXI4-Streams and of AXI4 ports to memory, in bits. A beat has 64 bytes all the same, and "
+        "crosses a narrower bus in several words.",
+        rule="64, 128, 256 or 512",
+        remedy="set it to 512, or to what the board's memory controllers and interconnect have",
+        choices=(64, 128, 256, 512),
     ),
     "tile_tokens": Parameter(
         type=int,
@@ -280,6 +283,26 @@ class Design:
     def lanes(self) -> int:
         """16-bit values in a beat."""
         return frame.LANES
+
+    @property
+    def bus_bytes(self) -> int:
+        """Bytes of a word of the buses."""
+        return self.bus_bits // 8
+
+    @property
+    def beat_words(self) -> int:
+        """Words of the buses in a beat."""
+        return frame.BEAT_BYTES // self.bus_bytes
+
+    @property
+    def burst_words(self) -> int:
+        """Words of the longest burst: 4 KB or AXI4's 256 words."""
+        return min(_BURST_BYTES // self.bus_bytes, _MAX_BURST_WORDS)
+
+    @property
+    def bursts_under_way(self) -> int:
+        """Bursts of that length that cover 2048 cycles of a memory's latency."""
+        return _LATENCY_CYCLES // self.burst_words
 
     @cached_property
     def group_blocks(self) -> int:

@@ -86,10 +86,10 @@ def test_batches_of_all_lengths(echo: Device) -> None:
     ("mode", "complaint"),
     [
         (READ_EMPTY, "read from empty stream 'in'"),
-        (LEAVE_INPUT, "no packet came out|beats are left in the input stream"),
+        (LEAVE_INPUT, "no packet came out|words are left in the input stream"),
         (SILENT, "no packet came out"),
-        (NO_LAST, "the packet out ends without TLAST after 3 beats"),
-        (TWO_PACKETS, "1 beats are left in the output stream after TLAST"),
+        (NO_LAST, "the packet out ends without TLAST after 3 words"),
+        (TWO_PACKETS, "1 words are left in the output stream after TLAST"),
         (BAD_KEEP, "TKEEP is not all ones"),
     ],
 )

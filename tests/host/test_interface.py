@@ -37,7 +37,7 @@ def test_ports_are_read_from_what_verilator_made() -> None:
 def test_the_committed_rtl_records_its_ports(kernel: str) -> None:
     ports = interface.recorded_ports(rtl.rtl_dir(DESIGN), kernel)
     assert ports is not None and {"ap_clk", "ap_rst_n"} < {port.name for port in ports}
-    streams = interface.stream_ports(kernel, ports)
+    streams = interface.stream_ports(kernel, ports, DESIGN.bus_bits)
     names = {COMPRESS: ("raw_in", "frame_out"), DECOMPRESS: ("frame_in", "raw_out")}
     assert (streams.input, streams.output) == names[kernel]
     assert {port.bits for port in ports if port.name.endswith("_TDATA")} == {DESIGN.bus_bits}
@@ -77,9 +77,9 @@ def test_the_order_of_ports_does_not_matter() -> None:
 def test_streams_that_cannot_be_driven() -> None:
     wide = [Port("a_TDATA", "in", 512), Port("b_TDATA", "in", 512)]
     with pytest.raises(DeviceError, match=r"AXI4-Stream inputs \['a', 'b'\] and outputs \[\]"):
-        interface.stream_ports("k", wide)
+        interface.stream_ports("k", wide, 512)
     with pytest.raises(DeviceError, match=r"output b_TDATA \[256 bits\] of module k is not 512 bits wide"):
-        interface.stream_ports("k", [wide[0], Port("b_TDATA", "out", 256)])
+        interface.stream_ports("k", [wide[0], Port("b_TDATA", "out", 256)], 512)
 
 
 def test_registers_that_the_host_does_not_know_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 // Both kernels begin alike: look at every beat that arrives, then let exactly the promised number of beats pass.
 #pragma once
 
+#include "bus.hpp"
 #include "crc32c.hpp"
 #include "plan.hpp"
 
@@ -50,12 +51,12 @@ Plan<D> plan_frame(const beat_t& h, bool crc_right) {
 // Reads a packet to its end and plans its page. Nothing here depends on earlier decisions, so the wide checks
 // of the header and the CRC can take as many pipeline stages as they need.
 template <class D>
-void inspect_request(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
+void inspect_request(bus_stream<D>& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
   bool first = true;
 inspect_request_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
-    const axis_beat beat = in.read();
+    const axis_beat beat = read_beat(in);
     if (first) plans.write(plan_request<D>(beat.data));
     Seen s;
     s.data = beat.data;
@@ -68,13 +69,13 @@ inspect_request_beats:  // II = 1: one beat arrives in every cycle
 }
 
 template <class D>
-void inspect_frame(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
+void inspect_frame(bus_stream<D>& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
   bool first = true;
   crc_t crc = 0, expected = 0;
 inspect_frame_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
-    const axis_beat beat = in.read();
+    const axis_beat beat = read_beat(in);
     const crc_t next = crc_next(first ? crc_t(kCrcStart) : crc, beat.data);  // one tree for header and payload
     if (first) {
       plans.write(plan_frame<D>(beat.data, next == kCrcResidue));

@@ -217,7 +217,7 @@ inline flag_t read_misfit(hls::stream<flag_t>& misfits) { return misfits.read();
 // Sends the page, then the header again with the status that is only known at the end.
 template <class D, class... Misfits>
 void deliver(hls::stream<page_count_t<D>>& counts, beat_stream& page, beat_stream& headers, hls::stream<flag_t>& valid,
-             hls::stream<flag_t>& layouts, hls::stream<status_t>& verdicts, axis_stream& out, Misfits&... misfits) {
+             hls::stream<flag_t>& layouts, hls::stream<status_t>& verdicts, bus_stream<D>& out, Misfits&... misfits) {
   bool first = true;
   page_count_t<D> left = 0;
 deliver_beats:  // II = 1: one beat leaves in every cycle
@@ -238,7 +238,7 @@ deliver_beats:  // II = 1: one beat leaves in every cycle
         beat = page.read();
         left -= 1;
       }
-      out.write(whole_beat(beat, answer));
+      write_beat(out, beat, answer);
     }
     first = answer;
   } while (!first);

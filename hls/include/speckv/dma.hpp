@@ -9,6 +9,7 @@
 // its batch with a `vouch`, and a writer of its completions with a `finish`; `parse` takes jobs from them in turn.
 #pragma once
 
+#include "bus.hpp"
 #include "descriptor.hpp"
 #include "hlsc_burst.h"
 #include "turns.hpp"
@@ -272,8 +273,8 @@ struct Routed {
 
 // Sends what was read to where it is made into what will be written.
 template <class D>
-void route(hls::stream<Job>& jobs, beat_stream& near, beat_stream& far, axis_stream& to_compress,
-           axis_stream& to_decompress, beat_stream& copied, hls::stream<Routed>& routed) {
+void route(hls::stream<Job>& jobs, beat_stream& near, beat_stream& far, bus_stream<D>& to_compress,
+           bus_stream<D>& to_decompress, beat_stream& copied, hls::stream<Routed>& routed) {
   bool last;
 route_jobs:
   do {
@@ -286,7 +287,7 @@ route_jobs:
     beats_t left = r.job.moves ? beats_t(bytes / kBeatBytes) : beats_t(0);
     bool first = true;
     if (left == 0 || from_near) routed.write(r);
-    if (left != 0 && from_near && !copy) to_compress.write(whole_beat(request_of<D>(r.job), false));
+    if (left != 0 && from_near && !copy) write_beat(to_compress, request_of<D>(r.job), false);
   route_beats:  // II = 1: one beat per cycle
     while (left != 0) {
 #pragma HLS pipeline II=1
@@ -299,9 +300,9 @@ route_jobs:
       if (copy)
         copied.write(beat);
       else if (from_near)
-        to_compress.write(whole_beat(beat, left == 0));
+        write_beat(to_compress, beat, left == 0);
       else if (!r.mismatch)
-        to_decompress.write(whole_beat(beat, left == 0));
+        write_beat(to_decompress, beat, left == 0);
       first = false;
     }
   } while (!last);
@@ -318,7 +319,7 @@ struct Sunk {
 
 // Takes pages and frames from the engines, and has them written.
 template <class D>
-void sink(hls::stream<Routed>& routed, segment_stream& segments, axis_stream& from_compress, axis_stream& from_decompress,
+void sink(hls::stream<Routed>& routed, segment_stream& segments, bus_stream<D>& from_compress, bus_stream<D>& from_decompress,
           beat_stream& copied, command_stream& near_commands, beat_stream& near, command_stream& far_commands,
           beat_stream& far, hls::stream<Sunk>& sunk) {
   bool last;
@@ -335,7 +336,7 @@ sink_jobs:
     axis_beat beat;
     beat.data = 0;
     beat.last = 0;
-    if (asks) beat = offload ? from_compress.read() : from_decompress.read();
+    if (asks) beat = offload ? read_beat(from_compress) : read_beat(from_decompress);
     const bytes_t frame_bytes = header::get<header::payload_bytes>(beat.data) + kBeatBytes;
     const bool refused = offload ? header::get<header::status>(beat.data) != kOk : bool(beat.last);
     const bool too_small = asks && offload && !refused && frame_bytes > get<descriptor::frame_bytes>(job);
@@ -363,7 +364,7 @@ sink_jobs:
         if (copy)
           beat.data = copied.read();
         else
-          beat = offload ? from_compress.read() : from_decompress.read();
+          beat = offload ? read_beat(from_compress) : read_beat(from_decompress);
       }
       waiting = false;
       left -= 1;

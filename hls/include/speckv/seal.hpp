@@ -1,6 +1,7 @@
 // What leaves: pieces become the payload's beats, their CRC and number complete the header.
 #pragma once
 
+#include "bus.hpp"
 #include "crc32c.hpp"
 #include "gearbox.hpp"
 #include "prefix.hpp"
@@ -156,7 +157,7 @@ seal_beats:  // II = 1: one beat per cycle. Round goes the CRC's register
 
 // Sends header and payload; or, if anything was wrong with the packet, its header alone.
 template <class D>
-void emit(hls::stream<Sealed<D>>& sealed, beat_stream& payload, axis_stream& out) {
+void emit(hls::stream<Sealed<D>>& sealed, beat_stream& payload, bus_stream<D>& out) {
   bool first = true;
   bool good = true;
   payload_count_t<D> left = 0;
@@ -173,7 +174,7 @@ emit_beats:  // II = 1: one beat leaves in every cycle
       beat = payload.read();
       left -= 1;
     }
-    if (first || good) out.write(whole_beat(beat, !good || left == 0));
+    if (first || good) write_beat(out, beat, !good || left == 0);
     first = left == 0;
   } while (!first);
 }

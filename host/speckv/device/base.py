@@ -100,18 +100,22 @@ class Device(ABC):
         packets: Sequence[NDArray[np.uint8]],
         *,
         keeps: Sequence[NDArray[np.uint64] | None] | None = None,
+        missing_words: Sequence[int] | None = None,
         timeout_cycles: int | None = None,
     ) -> RunResult:
         """Sends packets (uint8 [beats, 64], TLAST on the last beat) through a kernel, back to back.
 
         `keeps` gives TKEEP per packet (uint64 [beats], bit i for byte i), all ones where it is None.
+        `missing_words` tells how many words of the design's bus each packet lacks at its end, less than a beat has;
+        the kernel takes them for zeros whose TKEEP is zero.
         `timeout_cycles` limits the run's clock cycles; without a clock there is nothing to limit.
 
         Raises DeviceError for a malformed packet, a closed device or a kernel that breaks the stream protocol,
         CapabilityError for an unknown kernel or a backend without packets, DeviceTimeout if the kernel stops answering.
         """
         self._check_offered("packets", "packets through a kernel: use encode() and decode()")
-        answer = self._submit(kernel, join_packets(packets, keeps), timeout_cycles)
+        batch = join_packets(packets, keeps, missing_words, self.design.beat_words)
+        answer = self._submit(kernel, batch, timeout_cycles)
         return RunResult(answer.batch.split(), answer.cycles, answer.total_cycles, answer.spans)
 
     def reset(self) -> None:

@@ -73,7 +73,7 @@ def build(
         for name, text in sources.text_files(folder).items()
     }
     others = " ".join(f"CHANNEL({n})" for n in range(1, design.dma_channels))
-    sizes = (f"-DSPECKV_ENGINES={design.engines}", f"-DSPECKV_OTHER_CHANNELS(CHANNEL)={others}")
+    sizes = (f"-DSPECKV_ENGINES={design.engines}", f"-DSPECKV_BUS_BITS={design.bus_bits}", f"-DSPECKV_OTHER_CHANNELS(CHANNEL)={others}")
     flags = (STANDARDS[tool.family], *FLAGS, *sizes, *watched)
     # sources of a test may have no kv_dma, designs no kv_prefetch
     optional = {"kv_dma.cpp": DMA_HARNESS, "kv_prefetch.cpp": PREFETCH_HARNESS}
@@ -145,7 +145,7 @@ def _sanitizing(tool: toolchain.Compiler, sanitize: str | None) -> tuple[tuple[s
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "csim_new": (POINTER, []),
     "csim_delete": (None, [POINTER]),
-    "csim_run": (NUMBER, [POINTER, TEXT, POINTER, POINTER, POINTER, NUMBER]),
+    "csim_run": (NUMBER, [POINTER, TEXT, POINTER, POINTER, POINTER, POINTER, NUMBER]),
     "csim_output": (POINTER, [POINTER]),
     "csim_lengths": (POINTER, [POINTER]),
     "csim_message": (TEXT, [POINTER]),
@@ -198,6 +198,7 @@ class CsimDevice(Device):
             batch.data.ctypes.data,
             None if batch.keep is None else batch.keep.ctypes.data,
             batch.lengths.ctypes.data,
+            None if batch.missing_words is None else batch.missing_words.ctypes.data,
             packets,
         )
         if done < packets:

@@ -11,7 +11,6 @@ from pathlib import Path
 from speckv.device import registers
 from speckv.device.sources import read_text
 from speckv.errors import DeviceError, ToolError
-from speckv.frame import BEAT_BYTES
 from speckv.rtl import REPORT
 
 MAX_DIFFERENCES_NAMED = 6
@@ -73,8 +72,8 @@ def check_registers(kernel: str, expected: registers.RegisterMap | None, found: 
         _refuse(kernel, "registers", (expected or registers.RegisterMap(kernel, {})).differences(found))
 
 
-def stream_ports(kernel: str, ports: Sequence[Port]) -> StreamPorts:
-    """The AXI4-Stream slave and master. Raises DeviceError unless there is one of each, 512 bits wide."""
+def stream_ports(kernel: str, ports: Sequence[Port], bus_bits: int) -> StreamPorts:
+    """The AXI4-Stream slave and master. Raises DeviceError unless there is one of each, of that width."""
     data = [port for port in ports if port.name.endswith("_TDATA")]
     found = {way: [p.name.removesuffix("_TDATA") for p in data if p.direction == way] for way in ("in", "out")}
     if len(found["in"]) != 1 or len(found["out"]) != 1:
@@ -83,8 +82,8 @@ def stream_ports(kernel: str, ports: Sequence[Port]) -> StreamPorts:
             "co-simulation drives kernels with one of each"
         )
     for port in data:
-        if port.bits != 8 * BEAT_BYTES:
-            raise DeviceError(f"port {_shown(port)} of module {kernel} is not {8 * BEAT_BYTES} bits wide")
+        if port.bits != bus_bits:
+            raise DeviceError(f"port {_shown(port)} of module {kernel} is not {bus_bits} bits wide")
     return StreamPorts(found["in"][0], found["out"][0])
 
 

@@ -22,12 +22,14 @@ class Batch:
     """Packets end to end.
 
     `data` is uint8 [all beats, 64], `lengths` uint32 [packets] in beats, `keep` uint64 [all beats] holds
-    TKEEP (None: all ones).
+    TKEEP (None: all ones). `missing_words` uint32 [packets] are words of the bus that a packet's last beat lacks
+    (None: every beat is whole); data and TKEEP are zero there.
     """
 
     data: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
     keep: NDArray[np.uint64] | None = None
+    missing_words: NDArray[np.uint32] | None = None
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -66,14 +68,23 @@ class Answer:
 
 
 def join_packets(
-    packets: Sequence[NDArray[np.uint8]], keeps: Sequence[NDArray[np.uint64] | None] | None = None
+    packets: Sequence[NDArray[np.uint8]],
+    keeps: Sequence[NDArray[np.uint64] | None] | None = None,
+    missing_words: Sequence[int] | None = None,
+    beat_words: int = 1,
 ) -> Batch:
-    """Checks packets and puts them end to end. Raises DeviceError naming the packet and what is wrong."""
+    """Checks packets and puts them end to end; a beat crosses the bus in `beat_words` words.
+
+    Raises DeviceError naming the packet and what is wrong.
+    """
     packets = checks.listed("packets", packets, f"a list of uint8 arrays [beats, {BEAT_BYTES}]", DeviceError)
     for index, packet in enumerate(packets):
         _check_packet(index, packet)
     lengths = np.array([len(packet) for packet in packets], dtype=np.uint32)
     data = np.concatenate(packets) if len(packets) else np.empty((0, BEAT_BYTES), np.uint8)
+    if missing_words is not None:
+        missing = _checked_missing(missing_words, len(packets), beat_words)
+        keeps = [None] * len(packets) if keeps is None else keeps
     if keeps is None:
         return Batch(data, lengths)
     keeps = checks.listed("keeps", keeps, "None, or a list with None or a uint64 array [beats] per packet", DeviceError)
@@ -81,7 +92,10 @@ def join_packets(
         raise DeviceError(
             f"{len(keeps)} TKEEP arrays for {len(packets)} packets: pass one per packet, or None"
         )
-    return Batch(data, lengths, _join_keeps(keeps, lengths))
+    keep = _join_keeps(keeps, lengths)
+    if missing_words is None:
+        return Batch(data, lengths, keep)
+    return _without_words(Batch(data, lengths, keep, missing), beat_words)
 
 
 def _check_packet(index: int, packet: object) -> None:
@@ -110,3 +124,26 @@ def _join_keeps(
                 f"TKEEP of packet {index}: expected None or a uint64 array [{beats}], one word a beat"
             )
     return np.concatenate(parts)
+
+
+def _checked_missing(missing_words: object, packets: int, beat_words: int) -> NDArray[np.uint32]:
+    expected = f"a list of numbers from 0 to {beat_words - 1}, one per packet"
+    missing = checks.listed("missing_words", missing_words, expected, DeviceError)
+    if len(missing) != packets:
+        raise DeviceError(f"{len(missing)} numbers of missing words for {packets} packets: pass one per packet, or None")
+    return np.array(
+        [checks.integer("missing_words", words, 0, beat_words - 1, DeviceError) for words in missing], np.uint32
+    )
+
+
+def _without_words(batch: Batch, beat_words: int) -> Batch:
+    """With zeros for the words that are missing."""
+    assert batch.missing_words is not None
+    data = batch.data.copy()
+    keep = np.full(len(data), ~np.uint64(0)) if batch.keep is None else batch.keep.copy()
+    word_bytes = BEAT_BYTES // beat_words
+    for end, missing in zip(batch.ends, batch.missing_words, strict=True):
+        left = BEAT_BYTES - word_bytes * int(missing)
+        data[end - 1, left:] = 0
+        keep[end - 1] &= np.uint64((1 << left) - 1)
+    return Batch(data, batch.lengths, keep, batch.missing_words)

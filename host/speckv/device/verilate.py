@@ -125,9 +125,10 @@ class Harness(Protocol):
 
 @dataclass(frozen=True)
 class KernelHarness:
-    """Drives one kernel by its two streams. `expected_ports` None: any ports with which that can be done."""
+    """Drives one kernel by its two streams, of `bus_bits`. `expected_ports` None: any ports with which that can be done."""
 
     kernel: str
+    bus_bits: int
     expected_ports: Sequence[interface.Port] | None
     files: Sequence[str] = ("axis_harness.cpp",)
 
@@ -135,8 +136,8 @@ class KernelHarness:
         """Names of the streams. Raises DeviceError if the ports are not the expected ones."""
         if self.expected_ports is not None:
             interface.check_ports(self.kernel, self.expected_ports, ports)
-        streams = interface.stream_ports(self.kernel, ports)
-        return [f"DUT_IN={streams.input}", f"DUT_OUT={streams.output}"]
+        streams = interface.stream_ports(self.kernel, ports, self.bus_bits)
+        return [f"DUT_IN={streams.input}", f"DUT_OUT={streams.output}", f"DUT_BUS_BYTES={self.bus_bits // 8}"]
 
 
 def rtl_files(folder: Path) -> list[Path]:

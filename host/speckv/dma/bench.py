@@ -188,7 +188,8 @@ def _rows(
     traffic, cycles = result.traffic, result.cycles or 0
     near = traffic.near_read_bytes + traffic.near_written_bytes
     far = traffic.far_read_bytes + traffic.far_written_bytes
-    rate = one.rate(engine.design.clock_mhz) * BEAT_BYTES / RATE_ONE
+    bus_bytes = engine.design.bus_bytes
+    rate = one.rate(engine.design.clock_mhz, bus_bytes) * bus_bytes / RATE_ONE
     frame_raw = batch[0].raw_bytes
     for page_bytes in SIZES:
         if page_bytes != frame_raw and not (largest and page_bytes > frame_raw):
@@ -207,7 +208,7 @@ def _rows(
             achieved_bytes_per_cycle=round(far / cycles, 3),
             raw_bytes_per_cycle=round(near / cycles, 3),
             fraction_of_link=round(far / cycles / rate, 4),
-            fraction_of_bound=round(max(far / rate, near / BEAT_BYTES) / cycles, 4),
+            fraction_of_bound=round(max(far / rate, near / bus_bytes) / cycles, 4),
             latency_cycles=engine.run_all(batch[:frames]).cycles or 0,
             evidence=engine.evidence,
         )

@@ -167,7 +167,7 @@ class CosimEngine(DmaEngine):
                 self._spans = None
 
     def beats(self, memory: str) -> tuple[int, int]:
-        """Beats of 64 bytes that a memory read and wrote since the engine was opened or last reset.
+        """Words of the design's buses that a memory read and wrote since the engine was opened or last reset.
 
         Raises DmaError for another memory, or a closed engine.
         """

@@ -1,7 +1,8 @@
 """Links and memories of a simulated system: latency and bandwidth, each with its source.
 
 Bandwidths are what a link moves after its protocol's overheads, in each direction; latencies are from the address to
-the first beat. A design's clock turns them into cycles; a port moves at most one beat per cycle, whatever is behind it.
+the first beat. A design's clock turns them into cycles; a port moves at most a word of its width per cycle, whatever is
+behind it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from speckv.errors import DmaError
 from speckv.frame import BEAT_BYTES
 
-RATE_ONE = 1024  # rate of one beat per cycle
+RATE_ONE = 1024  # rate of a word of the port per cycle
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class Link:
     shared: bool
     source: str
 
-    def bytes_per_cycle(self, clock_mhz: float) -> float:
-        """What the link moves per cycle, at most one beat."""
-        return min(float(BEAT_BYTES), self.gb_per_s * 1000.0 / clock_mhz)
+    def bytes_per_cycle(self, clock_mhz: float, port_bytes: int = BEAT_BYTES) -> float:
+        """What the link moves per cycle, at most a word of the port before it."""
+        return min(float(port_bytes), self.gb_per_s * 1000.0 / clock_mhz)
 
-    def rate(self, clock_mhz: float) -> int:
-        """Bandwidth in beats per 1024 cycles, as `axi_memory` takes it."""
-        return max(1, round(self.bytes_per_cycle(clock_mhz) / BEAT_BYTES * RATE_ONE))
+    def rate(self, clock_mhz: float, port_bytes: int = BEAT_BYTES) -> int:
+        """Bandwidth in words of the port per 1024 cycles, as `axi_memory` takes it."""
+        return max(1, round(self.bytes_per_cycle(clock_mhz, port_bytes) / port_bytes * RATE_ONE))
 
     def latency_cycles(self, clock_mhz: float) -> int:
         """Latency in cycles."""
@@ -43,7 +44,7 @@ _CXL = "published measurements of CXL memory on FPGAs: 2.9 times the latency of 
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
-        Link("ideal", 1000.0, 0.0, False, "no limit: one beat per cycle, for tests"),
+        Link("ideal", 1000.0, 0.0, False, "no limit but the port, for tests"),
         Link("pcie4x16", 28.5, 900.0, False, _PCIE),
         Link("pcie5x16", 57.0, 800.0, False, _PCIE),
         Link("cxl2x8", 25.0, 320.0, False, _CXL),

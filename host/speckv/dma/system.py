@@ -74,6 +74,7 @@ class SimulatedSystem:
             for kernel, known in maps.items()
         }
         self._clock_mhz = design.clock_mhz
+        self._bus_bytes = design.bus_bytes
         self._stuck_cycles = stuck_cycles
         self._networks = {kernel: standstill.read_network(rtl, kernel) for kernel in connectivity.kernels}
         self._model = simulation.Model(
@@ -92,7 +93,7 @@ class SimulatedSystem:
 
     def connect(self, memory: str, link: Link, *, silent: bool = False) -> None:
         """Puts a memory behind a link; one that is `silent` answers nothing more."""
-        rate = 0 if silent else link.rate(self._clock_mhz)
+        rate = 0 if silent else link.rate(self._clock_mhz, self._bus_bytes)
         settings = (self._memories[memory], link.latency_cycles(self._clock_mhz), rate, int(link.shared))
         for port in self._ports(memory):
             self._library.system_memory(self._handle, port, *settings)

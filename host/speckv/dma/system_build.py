@@ -57,8 +57,10 @@ def instance(kernel: str) -> str:
     return f"TOP.{TOP}.{kernel}_1"
 
 
-def top_module(connectivity: Connectivity, address_bits: Mapping[str, int]) -> str:
-    """The system's top module in SystemVerilog; `address_bits` of the registers of each kernel that has some."""
+def top_module(connectivity: Connectivity, address_bits: Mapping[str, int], bus_bits: int) -> str:
+    """The system's top module in SystemVerilog; `address_bits` of the registers of each kernel that has some, `bus_bits` of
+    streams and memory ports.
+    """
     wires = {end: wire(stream.source) for stream in connectivity.streams for end in (stream.source, stream.sink)}
     sources = {stream.source for stream in connectivity.streams}
 
@@ -84,6 +86,7 @@ def top_module(connectivity: Connectivity, address_bits: Mapping[str, int]) -> s
     return environment(NATIVE_DIR).get_template(_TEMPLATE).render(
         controlled=list(address_bits),
         address_bits=max(address_bits.values()),
+        bus_bits=bus_bits,
         memory_ports=[wire(port.port) for port in connectivity.memory_ports],
         streams=[wire(stream.source) for stream in connectivity.streams],
         kernels=kernels,
@@ -121,7 +124,7 @@ def build(
         TOP,
         {
             **sources,
-            f"{TOP}.sv": top_module(connectivity, address_bits),
+            f"{TOP}.sv": top_module(connectivity, address_bits, design.bus_bits),
             _MEMORY_RTL: read_text(NATIVE_DIR / _MEMORY_RTL),
         },
         SystemHarness([wire(port.port) for port in connectivity.memory_ports]),

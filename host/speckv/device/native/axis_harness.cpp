@@ -1,7 +1,8 @@
-// Drives one verilated kernel that has one AXI4-Stream slave and one AXI4-Stream master of 512 bits.
+// Drives one verilated kernel that has one AXI4-Stream slave and one AXI4-Stream master.
 //
 // Built into a shared object per kernel and called through ctypes (device/cosim.py). Macros, given by the build:
 //   DUT_IN, DUT_OUT   prefix of the ports of each stream, e.g. raw_in for raw_in_TDATA
+//   DUT_BUS_BYTES     bytes of TDATA: a beat of 64 bytes crosses the bus in one word or several
 //
 // Every call returns; a failing assertion or $fatal in the RTL ends the run with RUN_FAULT and never the process.
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace {
 
-constexpr std::size_t BEAT_BYTES = 64;
+constexpr std::size_t BEAT_BYTES = 64, WORD_BYTES = DUT_BUS_BYTES, BEAT_WORDS = BEAT_BYTES / WORD_BYTES;
+constexpr std::uint64_t ALL_KEPT = ~std::uint64_t{0} >> (64 - WORD_BYTES);
 // Cycles with nothing left to deliver, in which a surplus beat would still show up.
 constexpr std::uint64_t DRAIN_CYCLES = 64;
 
@@ -31,6 +33,7 @@ struct axis_batch {
   const std::uint8_t *data;   // beats of all packets, 64 bytes each
   const std::uint64_t *keep;  // TKEEP per beat, or null for all ones
   const std::uint32_t *beats; // beats of each packet, all > 0
+  const std::uint32_t *missing;  // words of the bus that each packet's last beat lacks, or null
   std::uint64_t packets;
   std::uint64_t max_packet_beats;  // an output packet longer than this has lost its TLAST
   std::uint64_t stuck_cycles;
@@ -44,7 +47,7 @@ struct axis_stats {
   std::uint64_t beats_in, packets_in, beats_out, packets_out;
   std::uint64_t first_in, last_out;  // cycle of the first beat accepted, of the last beat delivered
   std::uint64_t cycles;              // clock cycles since the start of the batch, with the drain
-  std::uint64_t in_wait;             // 1: a beat is offered and not accepted
+  std::uint64_t in_wait;             // 1: a word is offered and not accepted
   std::uint64_t out_wait;            // 1: the output is silent (TVALID low)
 };
 
@@ -69,11 +72,18 @@ class Random {  // xorshift64*
   std::uint64_t state;
 };
 
-struct Beat {
-  std::uint8_t data[BEAT_BYTES];
+struct Word {
+  std::uint8_t data[WORD_BYTES];
   std::uint64_t keep;
   std::uint8_t last;
 };
+
+// A TDATA as bytes, whichever type Verilator has for its width.
+template <std::size_t Words>
+std::uint8_t *bytes_of(VlWide<Words> &data) {
+  return reinterpret_cast<std::uint8_t *>(data.data());
+}
+std::uint8_t *bytes_of(QData &data) { return reinterpret_cast<std::uint8_t *>(&data); }
 
 class Simulation : public Model {
  public:
@@ -101,8 +111,9 @@ class Simulation : public Model {
     random = Random(b.seed);
     idle = Random::threshold(b.idle);
     stall = Random::threshold(b.stall);
-    in_left = b.packets ? b.beats[0] : 0;
-    out_beats = 0;
+    word_at = 0;
+    in_left = b.packets ? words_of(0) : 0;
+    out_words = 0;
     quiet = 0;
     drained = 0;
     message.clear();
@@ -129,24 +140,33 @@ class Simulation : public Model {
   void drive() {
     if (!in_valid && stats.beats_in < total_beats && !(idle && random.below(idle))) {
       in_valid = true;
-      std::memcpy(dut->IN(_TDATA).data(), batch.data + BEAT_BYTES * stats.beats_in, BEAT_BYTES);
-      dut->IN(_TKEEP) = batch.keep ? batch.keep[stats.beats_in] : ~std::uint64_t{0};
+      const std::uint64_t keep = batch.keep ? batch.keep[word_at / BEAT_WORDS] : ~std::uint64_t{0};
+      std::memcpy(bytes_of(dut->IN(_TDATA)), batch.data + WORD_BYTES * word_at, WORD_BYTES);
+      dut->IN(_TKEEP) = keep >> (word_at % BEAT_WORDS * WORD_BYTES) & ALL_KEPT;
       dut->IN(_TLAST) = in_left == 1;
     } else if (!in_valid && dut->IN(_TVALID)) {
       // without TVALID the payload means nothing: make it something that must not be used
-      std::memset(dut->IN(_TDATA).data(), 0xA5, BEAT_BYTES);
-      dut->IN(_TKEEP) = 0x5A5A5A5A5A5A5A5Aull;
+      std::memset(bytes_of(dut->IN(_TDATA)), 0xA5, WORD_BYTES);
+      dut->IN(_TKEEP) = 0x5A5A5A5A5A5A5A5Aull & ALL_KEPT;
       dut->IN(_TLAST) = !dut->IN(_TLAST);
     }
     dut->IN(_TVALID) = in_valid;
     dut->OUT(_TREADY) = !(stall && random.below(stall));
   }
 
+  std::uint64_t words_of(std::uint64_t packet) const {
+    return BEAT_WORDS * batch.beats[packet] - (batch.missing ? batch.missing[packet] : 0);
+  }
+
   void accept() {
-    if (in_left == batch.beats[stats.packets_in]) spans[2 * stats.packets_in] = stats.cycles;
-    if (stats.beats_in++ == 0) stats.first_in = stats.cycles;
+    if (in_left == words_of(stats.packets_in)) spans[2 * stats.packets_in] = stats.cycles;
+    if (word_at++ == 0) stats.first_in = stats.cycles;
     in_valid = false;
-    if (--in_left == 0 && ++stats.packets_in < batch.packets) in_left = batch.beats[stats.packets_in];
+    if (--in_left == 0) {
+      if (batch.missing) word_at += batch.missing[stats.packets_in];
+      if (++stats.packets_in < batch.packets) in_left = words_of(stats.packets_in);
+    }
+    stats.beats_in = word_at / BEAT_WORDS;
   }
 
   void broken(const std::string &text) {
@@ -156,19 +176,21 @@ class Simulation : public Model {
 
   void deliver() {
     if (stats.packets_out == batch.packets) return broken("a beat after the last packet");
-    if (stats.beats_in == 0) return broken("output before any input");
-    const auto *data = reinterpret_cast<const std::uint8_t *>(dut->OUT(_TDATA).data());
-    output.insert(output.end(), data, data + BEAT_BYTES);
-    if (dut->OUT(_TKEEP) != ~std::uint64_t{0}) return broken("TKEEP is not all ones");
-    stats.beats_out++;
+    if (word_at == 0) return broken("output before any input");
+    const std::uint8_t *data = bytes_of(dut->OUT(_TDATA));
+    output.insert(output.end(), data, data + WORD_BYTES);
+    if (dut->OUT(_TKEEP) != ALL_KEPT) return broken("TKEEP is not all ones");
+    ++out_words;
+    stats.beats_out = output.size() / BEAT_BYTES;
     stats.last_out = stats.cycles;
-    if (++out_beats > batch.max_packet_beats)
+    if (out_words > BEAT_WORDS * batch.max_packet_beats)
       return broken("no TLAST within " + std::to_string(batch.max_packet_beats) + " beats");
     if (dut->OUT(_TLAST)) {
+      if (out_words % BEAT_WORDS) return broken("TLAST inside a beat, at word " + std::to_string(out_words));
       spans[2 * stats.packets_out + 1] = stats.cycles;
-      lengths.push_back(static_cast<std::uint32_t>(out_beats));
+      lengths.push_back(static_cast<std::uint32_t>(out_words / BEAT_WORDS));
       stats.packets_out++;
-      out_beats = 0;
+      out_words = 0;
     }
   }
 
@@ -176,13 +198,13 @@ class Simulation : public Model {
   void check_stable(bool valid, bool fire) {
     if (held) {
       if (!valid) return broken("TVALID fell before TREADY");
-      if (std::memcmp(dut->OUT(_TDATA).data(), waiting.data, BEAT_BYTES) ||
+      if (std::memcmp(bytes_of(dut->OUT(_TDATA)), waiting.data, WORD_BYTES) ||
           dut->OUT(_TKEEP) != waiting.keep || dut->OUT(_TLAST) != waiting.last)
         return broken("TDATA, TKEEP or TLAST changed while TVALID waited for TREADY");
     }
     held = valid && !fire;
     if (held) {
-      std::memcpy(waiting.data, dut->OUT(_TDATA).data(), BEAT_BYTES);
+      std::memcpy(waiting.data, bytes_of(dut->OUT(_TDATA)), WORD_BYTES);
       waiting.keep = dut->OUT(_TKEEP);
       waiting.last = dut->OUT(_TLAST);
     }
@@ -218,10 +240,10 @@ class Simulation : public Model {
   Random random;
   axis_batch batch{};
   int state = RUN_DONE;
-  std::uint64_t total_beats = 0, in_left = 0, out_beats = 0, quiet = 0, drained = 0, idle = 0, stall = 0;
+  std::uint64_t total_beats = 0, word_at = 0, in_left = 0, out_words = 0, quiet = 0, drained = 0, idle = 0, stall = 0;
   bool in_valid = false;
   bool held = false;
-  Beat waiting{};
+  Word waiting{};
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // Built with the rendered kernels into a shared object and called through ctypes (device/csim.py).
 // SPECKV_KERNELS lists the top functions: -D'SPECKV_KERNELS=KERNEL(kv_compress) KERNEL(kv_decompress)', and
-// SPECKV_ENGINES is the number of engines in each.
+// SPECKV_ENGINES is the number of engines in each, SPECKV_BUS_BITS the width of their streams.
 // It compiles against hlsc's ap_int.h (clang) and against Xilinx's ap_types (g++).
 #include <algorithm>
 #include <cstdint>
@@ -11,22 +11,27 @@
 #include <string>
 #include <vector>
 
-#include "speckv/types.hpp"
+#include "speckv/bus.hpp"
 
-using speckv::axis_beat;
-using speckv::axis_stream;
+struct Width {
+  static constexpr int bus_bits = SPECKV_BUS_BITS;
+};
+using Word = speckv::bus_word<Width>;
+using Bus = speckv::bus_stream<Width>;
 
-#define KERNEL(name) void name(axis_stream &in, axis_stream &out);
+#define KERNEL(name) void name(Bus &in, Bus &out);
 SPECKV_KERNELS
 #undef KERNEL
 
 namespace {
 
 constexpr int BEAT_BYTES = speckv::kBeatBytes;
+constexpr int WORD_BYTES = SPECKV_BUS_BITS / 8;
+constexpr int BEAT_WORDS = BEAT_BYTES / WORD_BYTES;
 
 struct Kernel {
   const char *name;
-  void (*top)(axis_stream &, axis_stream &);
+  void (*top)(Bus &, Bus &);
 };
 
 const Kernel kernels[] = {
@@ -41,47 +46,48 @@ struct Runner {
   std::string message;
 };
 
-axis_beat load(const std::uint8_t *bytes, std::uint64_t keep, bool last) {
-  axis_beat beat;
-  for (int i = 0; i < BEAT_BYTES / 8; i++) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes + 8 * i, 8);
-    beat.data.range(64 * i + 63, 64 * i) = ap_uint<64>(word);
+Word load(const std::uint8_t *bytes, std::uint64_t keep, bool last) {
+  Word word;
+  for (int i = 0; i < WORD_BYTES / 8; i++) {
+    std::uint64_t part;
+    std::memcpy(&part, bytes + 8 * i, 8);
+    word.data.range(64 * i + 63, 64 * i) = ap_uint<64>(part);
   }
-  beat.keep = keep;
-  beat.last = last;
-  return beat;
+  word.keep = keep;
+  word.last = last;
+  return word;
 }
 
-void store(const axis_beat &beat, std::uint8_t *bytes) {
-  for (int i = 0; i < BEAT_BYTES / 8; i++) {
-    const ap_uint<64> part = beat.data.range(64 * i + 63, 64 * i);
-    const std::uint64_t word = part.to_uint64();
-    std::memcpy(bytes + 8 * i, &word, 8);
+void store(const Word &word, std::uint8_t *bytes) {
+  for (int i = 0; i < WORD_BYTES / 8; i++) {
+    const ap_uint<64> part = word.data.range(64 * i + 63, 64 * i);
+    const std::uint64_t value = part.to_uint64();
+    std::memcpy(bytes + 8 * i, &value, 8);
   }
 }
 
 // Returns what is wrong with the packet, or an empty string.
-std::string collect(axis_stream &out, Runner &runner) {
+std::string collect(Bus &out, Runner &runner) {
   if (out.empty()) return "no packet came out";
-  std::uint32_t beats = 0;
+  std::uint32_t words = 0;
   for (bool last = false; !last;) {
-    if (out.empty()) return "the packet out ends without TLAST after " + std::to_string(beats) + " beats";
-    const axis_beat beat = out.read();
-    if (beat.keep != ap_uint<BEAT_BYTES>(~std::uint64_t{0})) return "TKEEP is not all ones";
-    last = beat.last != 0;
-    runner.output.resize(runner.output.size() + BEAT_BYTES);
-    store(beat, runner.output.data() + runner.output.size() - BEAT_BYTES);
-    beats++;
+    if (out.empty()) return "the packet out ends without TLAST after " + std::to_string(words) + " words";
+    const Word word = out.read();
+    if (word.keep != ap_uint<WORD_BYTES>(~std::uint64_t{0})) return "TKEEP is not all ones";
+    last = word.last != 0;
+    runner.output.resize(runner.output.size() + WORD_BYTES);
+    store(word, runner.output.data() + runner.output.size() - WORD_BYTES);
+    words++;
   }
-  runner.lengths.push_back(beats);
+  if (words % BEAT_WORDS) return "the packet out ends inside a beat, after " + std::to_string(words) + " words";
+  runner.lengths.push_back(words / BEAT_WORDS);
   return {};
 }
 
 // What no packet accounts for, or an empty string.
-std::string left_over(const axis_stream &in, const axis_stream &out) {
-  if (!out.empty()) return std::to_string(out.size()) + " beats are left in the output stream after TLAST";
-  if (!in.empty()) return std::to_string(in.size()) + " beats are left in the input stream";
+std::string left_over(const Bus &in, const Bus &out) {
+  if (!out.empty()) return std::to_string(out.size()) + " words are left in the output stream after TLAST";
+  if (!in.empty()) return std::to_string(in.size()) + " words are left in the input stream";
   return {};
 }
 
@@ -96,10 +102,10 @@ EXPORT const std::uint32_t *csim_lengths(const Runner *r) { return r->lengths.da
 EXPORT const char *csim_message(const Runner *r) { return r->message.c_str(); }
 
 // `data`: the beats of all packets, 64 bytes each; `keep`: TKEEP per beat or null for all ones;
-// `beats`: beats of each packet. Returns how many packets were in the calls that went right; fewer than `packets`:
+// `beats`: beats of each packet; `missing`: words of the bus that its last beat lacks, or null. Returns how many packets were in the calls that went right; fewer than `packets`:
 // csim_message.
 EXPORT std::uint64_t csim_run(Runner *r, const char *name, const std::uint8_t *data, const std::uint64_t *keep,
-                              const std::uint32_t *beats, std::uint64_t packets) {
+                              const std::uint32_t *beats, const std::uint32_t *missing, std::uint64_t packets) {
   r->output.clear();
   r->lengths.clear();
   r->message.clear();
@@ -114,10 +120,15 @@ EXPORT std::uint64_t csim_run(Runner *r, const char *name, const std::uint8_t *d
   for (std::uint64_t first = 0; first < packets; first += SPECKV_ENGINES) {
     const std::uint64_t behind = std::min<std::uint64_t>(first + SPECKV_ENGINES, packets);
     try {
-      axis_stream in("in"), out("out");
-      for (std::uint64_t p = first; p < behind; p++)
-        for (std::uint32_t b = 0; b < beats[p]; b++, at++)
-          in.write(load(data + BEAT_BYTES * at, keep ? keep[at] : ~std::uint64_t{0}, b + 1 == beats[p]));
+      Bus in("in"), out("out");
+      for (std::uint64_t p = first; p < behind; p++) {
+        const std::uint32_t words = BEAT_WORDS * beats[p] - (missing ? missing[p] : 0);
+        for (std::uint32_t w = 0; w < words; w++) {
+          const std::uint64_t kept = (keep ? keep[at + w / BEAT_WORDS] : ~std::uint64_t{0}) >> (w % BEAT_WORDS * WORD_BYTES);
+          in.write(load(data + BEAT_BYTES * at + WORD_BYTES * w, kept, w + 1 == words));
+        }
+        at += beats[p];
+      }
       kernel->top(in, out);
       for (std::uint64_t p = first; p < behind && r->message.empty(); p++) r->message = collect(out, *r);
       if (r->message.empty()) r->message = left_over(in, out);

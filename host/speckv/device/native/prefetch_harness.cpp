@@ -6,17 +6,19 @@
 #include <exception>
 #include <string>
 
+#include "design.hpp"
 #include "speckv/prefetch.hpp"
 
 using namespace speckv;
+using word_t = bus_t<Design>;
 
-void kv_prefetch(const beat_t* commands_in, beat_t* results_out, const beat_t* descriptors_in, beat_t* fetches_out,
+void kv_prefetch(const word_t* commands_in, word_t* results_out, const word_t* descriptors_in, word_t* fetches_out,
                  bytes_t commands, bytes_t descriptors, bytes_t places, bytes_t& done, bytes_t& failed,
                  bytes_t& fetches, bytes_t& fetches_failed, bytes_t& touches, bytes_t& predicts, bytes_t& hits, bytes_t& displaced,
                  bytes_t& lost, bytes_t& corrupted, bytes_t& refused, bytes_t& predicted, bytes_t& filtered,
                  bytes_t& withheld);
 
-static_assert(sizeof(beat_t) == kBeatBytes, "memories of the host are arrays of beats");
+static_assert(8 * sizeof(word_t) == Design::bus_bits, "memories of the host are arrays of the bus's words");
 
 extern "C" {
 
@@ -32,8 +34,8 @@ __attribute__((visibility("default"))) const char* csim_prefetch(const void* com
     constexpr int kRegisters = 14;
     bytes_t r[kRegisters];
     for (bytes_t& one : r) one = 0;
-    kv_prefetch(static_cast<const beat_t*>(commands_in), static_cast<beat_t*>(results_out),
-                static_cast<const beat_t*>(descriptors_in), static_cast<beat_t*>(fetches_out), commands, descriptors, places,
+    kv_prefetch(static_cast<const word_t*>(commands_in), static_cast<word_t*>(results_out),
+                static_cast<const word_t*>(descriptors_in), static_cast<word_t*>(fetches_out), commands, descriptors, places,
                 r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13]);
     for (int i = 0; i < kRegisters; ++i) registers[i] = r[i].to_uint64();
   } catch (const std::exception& error) {
