@@ -73,7 +73,11 @@ def build(
         for name, text in sources.text_files(folder).items()
     }
     others = " ".join(f"CHANNEL({n})" for n in range(1, design.dma_channels))
-    sizes = (f"-DSPECKV_ENGINES={design.engines}", f"-DSPECKV_BUS_BITS={design.bus_bits}", f"-DSPECKV_OTHER_CHANNELS(CHANNEL)={others}")
+    sizes = (
+        f"-DSPECKV_ENGINES={design.engines}",
+        f"-DSPECKV_BUS_BITS={design.bus_bits}",
+        f"-DSPECKV_OTHER_CHANNELS(CHANNEL)={others}",
+    )
     flags = (STANDARDS[tool.family], *FLAGS, *sizes, *watched)
     # sources of a test may have no kv_dma, designs no kv_prefetch
     optional = {"kv_dma.cpp": DMA_HARNESS, "kv_prefetch.cpp": PREFETCH_HARNESS}

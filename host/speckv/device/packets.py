@@ -130,7 +130,7 @@ def _checked_missing(missing_words: object, packets: int, beat_words: int) -> ND
     expected = f"a list of numbers from 0 to {beat_words - 1}, one per packet"
     missing = checks.listed("missing_words", missing_words, expected, DeviceError)
     if len(missing) != packets:
-        raise DeviceError(f"{len(missing)} numbers of missing words for {packets} packets: pass one per packet, or None")
+        raise DeviceError(f"{len(missing)} numbers of missing words for {packets} packets: pass one each, or None")
     return np.array(
         [checks.integer("missing_words", words, 0, beat_words - 1, DeviceError) for words in missing], np.uint32
     )

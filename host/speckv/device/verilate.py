@@ -125,7 +125,7 @@ class Harness(Protocol):
 
 @dataclass(frozen=True)
 class KernelHarness:
-    """Drives one kernel by its two streams, of `bus_bits`. `expected_ports` None: any ports with which that can be done."""
+    """Drives one kernel by its two streams, of `bus_bits`. `expected_ports` None: any ports with which that can be."""
 
     kernel: str
     bus_bits: int

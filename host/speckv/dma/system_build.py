@@ -58,8 +58,8 @@ def instance(kernel: str) -> str:
 
 
 def top_module(connectivity: Connectivity, address_bits: Mapping[str, int], bus_bits: int) -> str:
-    """The system's top module in SystemVerilog; `address_bits` of the registers of each kernel that has some, `bus_bits` of
-    streams and memory ports.
+    """The system's top module in SystemVerilog; `address_bits` of the registers of each kernel that has some,
+    `bus_bits` of streams and memory ports.
     """
     wires = {end: wire(stream.source) for stream in connectivity.streams for end in (stream.source, stream.sink)}
     sources = {stream.source for stream in connectivity.streams}

@@ -60,7 +60,7 @@ def test_channels_have_registers_of_their_own() -> None:
     [
         ("void kv_compress(", "int kv_compress(", r"kv_compress\.cpp has no function `void kv_compress"),
         ("mode=ap_ctrl_none", "mode=s_axilite", "no interface pragma with mode=ap_ctrl_"),
-        ("mode=axis port=raw_in", "mode=ap_fifo port=raw_in", "argument raw_in of type bus_stream<Design>& has no interface"),
+        ("mode=axis port=raw_in", "mode=ap_fifo port=raw_in", "raw_in of type bus_stream<Design>& has no interface"),
     ],
 )
 def test_what_is_not_understood_is_named(old: str, new: str, message: str) -> None:
