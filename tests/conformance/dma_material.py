@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from material import PAGES, SORTS
+from material import EVERY_SORT, PAGES
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, Op, Segment, Traffic
 from speckv.dma import model as golden
@@ -107,7 +107,8 @@ def page(rng: np.random.Generator, design: Design, op: Op, **fields: int) -> Des
     raw = 2 * tokens * channels
     half = int(op == Op.FETCH)
     listed = pieces(rng, raw, half)
-    codec, kind = SORTS[int(rng.integers(len(SORTS)))]
+    sorts = [sort for sort in EVERY_SORT if sort[0].label in design.codecs]
+    codec, kind = sorts[int(rng.integers(len(sorts)))]
     return Descriptor(
         op,
         near=0 if listed else near_piece(rng, raw, half),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from speckv.dma.descriptor import DESCRIPTOR_DTYPE
 from speckv.prefetch.commands import COMMAND_DTYPE, Op
+from speckv.prefetch.engine import PrefetchEngine, SoftwareTable
 from speckv.prefetch.parameters import TableParameters
 
 _SHARES = {
@@ -45,3 +46,13 @@ def descriptors(rng: np.random.Generator, pages: int) -> NDArray[np.void]:
     table["op"][fetch] = 2
     table["segments"][whole] = 0
     return table
+
+
+def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray, **options: object) -> np.ndarray:
+    """Runs a batch on both, and compares."""
+    made, expected = engine.run(batch, **options), twin.run(batch, **options)
+    different = np.flatnonzero(made.results != expected.results)
+    assert not len(different), f"result {different[0]}: {made.results[different[0]]}, {expected.results[different[0]]}"
+    assert made.counters == expected.counters
+    assert np.array_equal(made.fetches, expected.fetches)
+    return made.results

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from backend_tools import board_options, require
-from prefetch_material import commands, descriptors
+from prefetch_material import both, commands, descriptors
 from speckv.design import Design
 from speckv.dma.descriptor import Descriptor
 from speckv.errors import DeviceError
@@ -39,16 +39,6 @@ def twin(engine: PrefetchEngine) -> SoftwareTable:
     """An empty golden model beside the engine, emptied too."""
     engine.run(clear_all())
     return SoftwareTable(engine.design)
-
-
-def both(engine: PrefetchEngine, twin: SoftwareTable, batch: np.ndarray, **options: object) -> np.ndarray:
-    """Runs a batch on both, and compares."""
-    made, expected = engine.run(batch, **options), twin.run(batch, **options)
-    different = np.flatnonzero(made.results != expected.results)
-    assert not len(different), f"result {different[0]}: {made.results[different[0]]}, {expected.results[different[0]]}"
-    assert made.counters == expected.counters
-    assert np.array_equal(made.fetches, expected.fetches)
-    return made.results
 
 
 # keys, pages: one row, a few, rows that keys fight for; rows that never fill, that are full, pages beyond the bitmap
