@@ -16,7 +16,7 @@ from speckv.connectivity import suffix
 from speckv.dma.descriptor import BEAT_BYTES, Traffic
 from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, DmaEngine, RunResult, channel_result
 from speckv.errors import DmaError
-from speckv.hardware import touched
+from speckv.hardware import identity, touched
 from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.prefetch import BoardTable
 from speckv.hardware.transport import Buffer, Span, Transport
@@ -59,6 +59,7 @@ class BoardEngine(DmaEngine):
             self._far = allocate(len(self.far), "far", "FAR_IN")
             self.near, self.far = self._near.host, self._far.host
             self.near[:], self.far[:] = 0, 0
+            identity.check(self._kernel, design, self._arguments([], []), self._timeout_seconds)
         except BaseException:
             board.close()
             raise

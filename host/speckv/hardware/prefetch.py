@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from speckv import checks
 from speckv.errors import PrefetchError
 from speckv.frame import BEAT_BYTES
+from speckv.hardware import identity
 from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.transport import Span, Transport
 from speckv.prefetch.commands import COMMAND_BYTES
@@ -41,6 +42,7 @@ class BoardTable(KernelTable):
             self.buffer = board.allocate(layout.size_bytes, "control", KERNEL, offset)
             super().__init__(design, self.buffer.host)
             self.control[:] = 0
+            identity.check(self._kernel, design, layout.arguments(self.buffer.address, 0, False), self._timeout_seconds)
             self.run(clear_all())  # the bitstream may be in use for long
         except BaseException:
             self._release()

@@ -19,7 +19,7 @@ void kv_decompress(Bus& frame_in, Bus& raw_out);
 void kv_dma(const word_t* batch_in, word_t* completions_out, const word_t* near_in, word_t* near_out,
             const word_t* far_in, word_t* far_out, bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes,
             bytes_t& done, bytes_t& failed, offset_t& near_read_bytes, offset_t& near_written_bytes,
-            offset_t& far_read_bytes, offset_t& far_written_bytes,
+            offset_t& far_read_bytes, offset_t& far_written_bytes, bytes_t& kernel_id, offset_t& design_hash,
 #define CHANNEL(n) const word_t *batch_in_##n, word_t *completions_out_##n, bytes_t batch_beats_##n, bytes_t &done_##n, bytes_t &failed_##n,
             SPECKV_OTHER_CHANNELS(CHANNEL)
 #undef CHANNEL
@@ -63,7 +63,8 @@ __attribute__((visibility("default"))) const char* csim_dma(dma_run* run) {
     Bus request_out("request_out"), frame_in("frame_in"), frame_out("frame_out"), page_in("page_in");
     word_t* const near_memory = static_cast<word_t*>(run->near_memory);
     word_t* const far_memory = static_cast<word_t*>(run->far_memory);
-    bytes_t done = 0, failed = 0;
+    bytes_t done = 0, failed = 0, kernel_id;
+    offset_t design_hash;
 #define CHANNEL(n) bytes_t done_##n = 0, failed_##n = 0;
     SPECKV_OTHER_CHANNELS(CHANNEL)
 #undef CHANNEL
@@ -71,7 +72,7 @@ __attribute__((visibility("default"))) const char* csim_dma(dma_run* run) {
     offset_t near_read = 0, near_written = 0, far_read = 0, far_written = 0;
     kv_dma(static_cast<const word_t*>(channels[0].batch), static_cast<word_t*>(channels[0].completions), near_memory,
            near_memory, far_memory, far_memory, channels[0].batch_beats, run->near_bytes, run->far_bytes, done, failed,
-           near_read, near_written, far_read, far_written,
+           near_read, near_written, far_read, far_written, kernel_id, design_hash,
 #define CHANNEL(n) static_cast<const word_t*>(channels[n].batch), static_cast<word_t*>(channels[n].completions), \
            channels[n].batch_beats, done_##n, failed_##n,
            SPECKV_OTHER_CHANNELS(CHANNEL)
