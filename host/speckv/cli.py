@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from speckv import cli_bench, cli_files, cli_vendor
+from speckv import cli_bench, cli_boards, cli_files, cli_vendor
 from speckv.backends import WITHOUT_BOARD
 from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, TERMINATED, adder, flush, print_json, say
 from speckv.errors import SpeckvError
@@ -161,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_files.add_commands(commands)
     cli_bench.add_commands(commands)
     cli_vendor.add_commands(commands)
+    cli_boards.add_commands(commands)
 
     adder(
         commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them"

@@ -151,10 +151,10 @@ def test_issued_descriptors_are_run_where_they_are(design: Design, options: dict
     with open_engine(design, **options, **SIZES) as engine, engine.open_table() as table:
         engine.near[:4096] = np.arange(4096) % 251
         size = int(engine.run_all([PAGE]).completions["frame_bytes"][0])
-        fetch = PAGE._replace(op=Op.FETCH, near=8192, frame_bytes=size)
+        fetch = PAGE._replace(op=Op.FETCH, frame_bytes=size)
         table.descriptors[5] = fetch.record()
-        commands = [Command(Ask.TOUCH, 1, 5, weight=1), Command(Ask.PREDICT, 1, limit=4, near=128)]
-        run = table.run(batch_of(commands), issue=True)
+        commands = [Command(Ask.TOUCH, 1, 5, weight=1), Command(Ask.PREDICT, 1, limit=4)]
+        run = table.run(batch_of(commands), issue=True, places=[8192])
         assert engine._hand_over(engine._controls[0], run.fetches.view(np.uint8)) == (
             table.buffer.address + table.layout.fetches_at
         )

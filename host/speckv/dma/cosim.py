@@ -37,6 +37,7 @@ from speckv.resources import writable_folder
 
 if TYPE_CHECKING:
     from speckv.design import Design
+    from speckv.device.registers import Registers
     from speckv.prefetch.cosim import SystemTable
 
 CONTROLLED = "kv_dma"
@@ -256,6 +257,9 @@ class CosimEngine(DmaEngine):
             self._check_open()
             control = self._controls[0]
             return SystemTable(self.design, self._system, control[_TABLE_AT:], _control_base(0) + _TABLE_AT)
+
+    def registers(self) -> Registers:
+        return self._system.registers[CONTROLLED]
 
     def _release(self) -> None:
         self._system.close()

@@ -28,6 +28,7 @@ from speckv.errors import DmaError
 
 if TYPE_CHECKING:
     from speckv.design import Design
+    from speckv.device.registers import Registers
     from speckv.prefetch.engine import PrefetchEngine
 
 MAX_BATCH = 4096
@@ -112,6 +113,14 @@ class DmaEngine(ABC):
     @abstractmethod
     def _release(self) -> None:
         """Gives back what the engine holds. Called once, under the lock."""
+
+    def facts(self) -> dict[str, str]:
+        """What the engine runs on, for reports; nothing if its backend says all."""
+        return {}
+
+    def registers(self) -> Registers | None:
+        """The registers of kv_dma, for tests of them between runs; None where there are none."""
+        return None
 
     def run(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
         """Does a batch on channel 0; each descriptor's completion tells what it came to. Nothing is raised for one that

@@ -40,7 +40,7 @@ class BoardDevice(Device):
     @property
     def facts(self) -> dict[str, str]:
         """What the board is, for reports."""
-        return self._engine.board.facts()
+        return self._engine.facts()
 
     def _execute(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
         through = self._offload if kernel == COMPRESS else self._fetch

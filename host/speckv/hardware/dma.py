@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.connectivity import suffix
+from speckv.device.registers import Registers
 from speckv.dma.descriptor import BEAT_BYTES, Traffic
 from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, DmaEngine, RunResult, channel_result
 from speckv.errors import DmaError
@@ -134,6 +135,12 @@ class BoardEngine(DmaEngine):
         if timeout_cycles is None:
             return self._timeout_seconds
         return min(self._timeout_seconds, timeout_cycles / (self.design.clock_mhz * 1e6))
+
+    def facts(self) -> dict[str, str]:
+        return self.board.facts()
+
+    def registers(self) -> Registers:
+        return self._kernel.registers
 
     def _release(self) -> None:
         for table in self._tables:

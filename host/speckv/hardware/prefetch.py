@@ -42,7 +42,7 @@ class BoardTable(KernelTable):
             self.buffer = board.allocate(layout.size_bytes, "control", KERNEL, offset)
             super().__init__(design, self.buffer.host)
             self.control[:] = 0
-            identity.check(self._kernel, design, layout.arguments(self.buffer.address, 0, False), self._timeout_seconds)
+            identity.check(self._kernel, design, layout.arguments(self.buffer.address, 0, 0, 0), self._timeout_seconds)
             self.run(clear_all())  # the bitstream may be in use for long
         except BaseException:
             self._release()
