@@ -34,8 +34,8 @@ def open_device(design: Design | str | Path, backend: str = "software", **option
     """Opens a device.
 
     `design` is a Design, or the name or path that Design.load takes. `backend` is 'software' (the numpy
-    model), 'csim' (the kernels' C++, compiled natively) or 'cosim' (their RTL under Verilator); `options`
-    are the keyword arguments of its class.
+    model), 'csim' (the kernels' C++, compiled natively), 'cosim' (their RTL under Verilator), or a board: 'xrt' with
+    `xclbin` or 'pynq' with `bitfile`; `options` are the keyword arguments of its class.
 
     Raises DeviceError for an unknown backend or option, DesignError for a design that is not valid, and
     what the backend raises: ToolError for a missing tool, StaleRtlError for RTL that does not fit its

@@ -192,8 +192,8 @@ def clear_all() -> NDArray[np.void]:
 def open_table(design: Design | str | Path, backend: str = "software", **options: Any) -> PrefetchEngine:
     """Opens the prefetch table of a design, which may be given by name or path.
 
-    `backend` is 'software' (the golden model), 'csim' (the kernel's C++) or 'cosim' (its RTL); `options` are the
-    keyword arguments of its class.
+    `backend` is 'software' (the golden model), 'csim' (the kernel's C++), 'cosim' (its RTL), or a board: 'xrt' or 'pynq';
+    `options` are the keyword arguments of its class.
 
     Raises PrefetchError for an unknown backend or option, or a design without a table, and what the backend raises:
     ToolError for a missing tool, StaleRtlError for RTL that does not fit its sources.
