@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from speckv import cli_boards
+from speckv.backends import BOARDS
 from speckv.console import OK, adder, print_json, say
 
 if TYPE_CHECKING:
@@ -32,7 +34,10 @@ def add_commands(commands: Any) -> None:
         help="write a plot of ratio against perplexity (with --quality), or against error on the last dataset",
     )
 
-    add = adder(subjects, "dma", dma, "the DMA engine in RTL simulation behind links: bytes per cycle, and latency")
+    text = "the DMA engine in RTL simulation behind links: bytes per cycle, and latency; on a board: bytes per second"
+    add = adder(subjects, "dma", dma, text)
+    add("--backend", choices=("cosim", *BOARDS), default="cosim", help="what runs the engine (default: cosim)")
+    cli_boards.add_options(add)
     add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
     add("--codec", nargs="+", metavar="NAME", help="names of codecs (default: raw, quant8 and quant4)")
     add("--plot", type=Path, metavar="FILE.svg", help="write a plot of the share of the link against the size of pages")
@@ -131,8 +136,10 @@ def codec(arguments: argparse.Namespace) -> int:
 
 def dma(arguments: argparse.Namespace) -> int:
     """`speckv bench dma`: throughput against the link, and latency, in RTL simulation; a target that is missed is no
-    failure.
+    failure. On a board: rates by the host's clock.
     """
+    if arguments.backend in BOARDS:
+        return _dma_on_a_board(arguments)
     from speckv.design import Design
     from speckv.dma import bench, bench_output
     from speckv.progress import Progress
@@ -150,6 +157,30 @@ def dma(arguments: argparse.Namespace) -> int:
         print_json(bench_output.as_json(design, result))
     else:
         say(bench_output.table(result))
+    return OK
+
+
+def _dma_on_a_board(arguments: argparse.Namespace) -> int:
+    from speckv.design import Design
+    from speckv.dma import bench, board_bench, open_engine
+    from speckv.errors import DmaError
+    from speckv.progress import Progress
+
+    if arguments.link or arguments.plot:
+        raise DmaError("--link and --plot are for simulation: a board has the memories that it has; leave them out")
+    design = Design.load(arguments.design)
+    codecs = arguments.codec or bench.DEFAULT_CODECS
+    sizes = {"near_bytes": board_bench.MEMORY_BYTES, "far_bytes": board_bench.MEMORY_BYTES}
+    with (
+        Progress(2 * len(codecs)) as progress,
+        open_engine(design, arguments.backend, **sizes, **cli_boards.options(arguments)) as engine,
+    ):
+        rates = board_bench.measure(engine, codecs, on_step=progress.step)
+        facts = engine.facts()
+    if arguments.json:
+        print_json(board_bench.as_json(rates, facts))
+    else:
+        say(board_bench.as_text(rates))
     return OK
 
 

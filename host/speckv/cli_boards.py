@@ -1,4 +1,4 @@
-"""The command `speckv bringup`."""
+"""The command `speckv bringup`, and the options that name a board."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ def add_commands(commands: Any) -> None:
     add = adder(commands, "bringup", bringup, text)
     add("design", metavar="DESIGN", help="what the bitstream was built from: name of a design, or path of its file")
     add("--backend", choices=("cosim", *BOARDS), default="cosim", help="what runs the kernels (default: cosim)")
+    add_options(add)
+    add("--seconds", type=float, default=60.0, metavar="S", help="length of the soak (default: 60)")
+    add("--memory-mib", type=int, default=4, metavar="N", help="size of near and of far memory (default: 4)")
+    add("--report", type=Path, metavar="FILE.json", help="write the report to a file, too, to attach it to a bug")
+
+
+def add_options(add: Any) -> None:
+    """The options that say which board, for `options`."""
     add("--xclbin", type=Path, metavar="FILE", help="the bitstream (xrt)")
     add("--card", type=int, metavar="N", help="which card, as `xrt-smi examine` counts them (xrt; default: 0)")
     add("--bitfile", type=Path, metavar="FILE.bit", help="the bitstream, with its .hwh beside it (pynq)")
     add("--bank", action="append", metavar="MEMORY=NAME", help="overlay's memory for a memory of the design (pynq)")
-    add("--seconds", type=float, default=60.0, metavar="S", help="length of the soak (default: 60)")
-    add("--memory-mib", type=int, default=4, metavar="N", help="size of near and of far memory (default: 4)")
-    add("--report", type=Path, metavar="FILE.json", help="write the report to a file, too, to attach it to a bug")
 
 
 def bringup(arguments: argparse.Namespace) -> int:
@@ -43,14 +48,14 @@ def bringup(arguments: argparse.Namespace) -> int:
         check_writable(arguments.report)
     design = Design.load(arguments.design)
     mebibytes = checks.integer("--memory-mib", arguments.memory_mib, 1, 1 << 20, DeviceError)
-    options = _options(arguments)
+    chosen = options(arguments)
     with Progress(8) as progress:
         if arguments.backend == "cosim":
-            options["progress"] = progress.note
+            chosen["progress"] = progress.note
         report = bring_up(
             design,
             arguments.backend,
-            options,
+            chosen,
             seconds=arguments.seconds,
             memory_bytes=mebibytes << 20,
             on_step=progress.step,
@@ -64,7 +69,7 @@ def bringup(arguments: argparse.Namespace) -> int:
     return OK if report.passed else FAILURE
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Those of the backend's engine. Raises DeviceError for one of another backend."""
     from speckv.errors import DeviceError
 

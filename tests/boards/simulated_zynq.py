@@ -25,6 +25,7 @@ _BASE, _RANGE = 0xA000_0000, 0x1_0000
 class SimulatedZynq(Device):
     """The board: far memory is in the logic's own DRAM, `ddr4_0` of the overlay, all else in the processor's."""
 
+    evidence = "rtl-sim"
     _probe_priority_ = 90
 
     @classmethod

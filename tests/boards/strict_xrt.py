@@ -105,6 +105,8 @@ class _Bo:
 class StrictXrt:
     """The library. `cards` are there; each function is an attribute, as in a ctypes.CDLL."""
 
+    evidence = "rtl-sim"
+
     def __init__(self, design: Design, cards: int = 1) -> None:
         self._interfaces = _interfaces(design)
         self._card = SimulatedCard(design, lambda memory: memory)

@@ -37,7 +37,7 @@ def test_a_good_board_passes(design: Design, backend: str, tmp_path_factory: pyt
     report = bring_up(design, backend, options, seconds=0.5, memory_bytes=MEMORY)
     assert report.passed, report.as_text()
     assert states(report) == dict.fromkeys(STEPS, "pass")
-    assert report.evidence == ("rtl-sim" if backend == "cosim" else "board")
+    assert report.evidence == "rtl-sim"
     assert ("simulated" in str(report.facts)) == (backend in BOARDS)
     issued = next(step.detail for step in report.steps if step.name == "prefetch")
     assert " 0 pages issued" not in issued, issued

@@ -68,7 +68,7 @@ class Device(ABC):
     """
 
     backend: ClassVar[str]
-    evidence: ClassVar[str]
+    evidence: str
     """What figures from this backend are worth: 'model', 'csim', 'rtl-sim' or 'board'."""
 
     def __init__(self, design: Design, capabilities: Capabilities) -> None:

@@ -179,7 +179,7 @@ class CosimDevice(Device):
     """
 
     backend: ClassVar[str] = "cosim"
-    evidence: ClassVar[str] = "rtl-sim"
+    evidence: str = "rtl-sim"
 
     def __init__(
         self,

@@ -164,7 +164,7 @@ class CsimDevice(Device):
     """
 
     backend: ClassVar[str] = "csim"
-    evidence: ClassVar[str] = "csim"
+    evidence: str = "csim"
 
     def __init__(
         self,

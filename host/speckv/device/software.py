@@ -25,7 +25,7 @@ class SoftwareDevice(Device):
     """Device on `speckv.model`."""
 
     backend: ClassVar[str] = "software"
-    evidence: ClassVar[str] = "model"
+    evidence: str = "model"
 
     def __init__(self, design: Design) -> None:
         super().__init__(design, Capabilities())

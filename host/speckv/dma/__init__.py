@@ -41,7 +41,8 @@ def open_engine(
 
     `design` is a Design, or the name or path that Design.load takes. `backend` is 'software' (the numpy model), 'csim'
     (the kernels' C++, compiled natively), 'cosim' (their RTL under Verilator, with `link` and `near_link` before the
-    memories), or a board: 'xrt' with `xclbin` or 'pynq' with `bitfile`; `options` are the keyword arguments of its class.
+    memories), or a board: 'xrt' with `xclbin` or 'pynq' with `bitfile`; `options` are the keyword arguments of its
+    class.
 
     Raises DmaError for an unknown backend, option, size or link, DesignError for a design that is not valid, and what
     the backend raises: ToolError for a missing tool or file, StaleRtlError for RTL that does not fit its sources,

@@ -83,7 +83,7 @@ class CosimEngine(DmaEngine):
     """
 
     backend: ClassVar[str] = "cosim"
-    evidence: ClassVar[str] = "rtl-sim"
+    evidence: str = "rtl-sim"
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class CsimEngine(DmaEngine):
     """
 
     backend: ClassVar[str] = "csim"
-    evidence: ClassVar[str] = "csim"
+    evidence: str = "csim"
 
     def __init__(
         self,

@@ -37,11 +37,14 @@ MAX_BATCH_BEATS = 1 << 18
 
 @dataclass(frozen=True)
 class BatchResult:
-    """Completions of a batch, `COMPLETION_DTYPE` [descriptors]; what it moved; its cycles where there is a clock."""
+    """Completions of a batch, `COMPLETION_DTYPE` [descriptors]; what it moved; its cycles where there is a clock; on a
+    board the seconds from its start to its end, as the host sees them.
+    """
 
     completions: NDArray[np.void]
     traffic: Traffic
     cycles: int | None = None
+    seconds: float | None = None
 
     @property
     def failed(self) -> int:
@@ -61,18 +64,19 @@ class ChannelResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run of several channels: what each came to; what all of them moved; its cycles where there is a clock."""
+    """A run of several channels: what each came to; what all of them moved; cycles and seconds as of a batch."""
 
     channels: tuple[ChannelResult, ...]
     traffic: Traffic
     cycles: int | None = None
+    seconds: float | None = None
 
     def single(self) -> BatchResult:
         """The result of a run of one channel. Raises the channel's error."""
         [channel] = self.channels
         if channel.error is not None:
             raise channel.error
-        return BatchResult(channel.completions, self.traffic, self.cycles)
+        return BatchResult(channel.completions, self.traffic, self.cycles, self.seconds)
 
 
 class DmaEngine(ABC):
@@ -86,7 +90,7 @@ class DmaEngine(ABC):
     """
 
     backend: ClassVar[str]
-    evidence: ClassVar[str]
+    evidence: str
 
     def __init__(self, design: Design, near_bytes: int, far_bytes: int) -> None:
         self.design = design
@@ -230,7 +234,7 @@ class SoftwareEngine(DmaEngine):
     """The numpy model as an engine."""
 
     backend: ClassVar[str] = "software"
-    evidence: ClassVar[str] = "model"
+    evidence: str = "model"
 
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,14 @@ class BoardDevice(Device):
     Pages in, frames out, and back. Packets of other contents do not reach the codec, and nothing resets it.
     """
 
-    evidence: ClassVar[str] = "board"
+    evidence: str = "board"
 
     def __init__(self, design: Design, open_engine: Callable[[Design, int, int], BoardEngine]) -> None:
         super().__init__(design, Capabilities(packets=False, reset=False))
         self._raw_bytes = 2 * design.max_tokens * design.max_channels
         self._frame_bytes = self._raw_bytes + HEADER_BYTES
         self._engine = open_engine(design, _SLOTS * self._raw_bytes, _SLOTS * self._frame_bytes)
+        self.evidence = self._engine.evidence
 
     @property
     def facts(self) -> dict[str, str]:

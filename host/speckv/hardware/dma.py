@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class BoardEngine(DmaEngine):
     A run may take `timeout_seconds`, or `timeout_cycles` of the design's clock, whichever is less.
     """
 
-    evidence: ClassVar[str] = "board"
+    evidence: str = "board"
 
     def __init__(
         self, design: Design, near_bytes: int, far_bytes: int, board: Transport, timeout_seconds: float
@@ -45,7 +45,7 @@ class BoardEngine(DmaEngine):
             super().__init__(design, near_bytes, far_bytes)
             self._timeout_seconds = checks.seconds("timeout_seconds", timeout_seconds, DmaError)
             known = register_map(design, KERNEL)
-            self.board = board
+            self.board, self.evidence = board, board.evidence
             self._tables: list[BoardTable] = []
             self._kernel = Kernel(known, board.words(KERNEL))
 
@@ -91,7 +91,8 @@ class BoardEngine(DmaEngine):
         written = touched.written_by(batches, [result.completions for result in results])
         self._near.after_run(written.near)
         self._far.after_run(written.far)
-        return RunResult(results, Traffic(*(told[name.upper()] for name in Traffic._fields)))
+        traffic = Traffic(*(told[name.upper()] for name in Traffic._fields))
+        return RunResult(results, traffic, seconds=self._kernel.seconds)
 
     def _hand_over(self, control: Buffer, batch: NDArray[np.uint8]) -> int:
         """The address of a batch on the device: where a table issued it, or else the beginning of control memory."""

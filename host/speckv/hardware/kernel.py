@@ -31,6 +31,8 @@ class Kernel:
         self.name = known.kernel
         self.registers = Registers(known, words.read_word, words.write_word)
         self._stuck = ""
+        self.seconds = 0.0
+        """How long the last run took, from its start to when its end was seen."""
 
     def run(self, arguments: Mapping[str, int], results: Iterable[str], timeout_seconds: float) -> dict[str, int]:
         """One run: arguments and results by their names in the register map, without `_DATA`.
@@ -41,8 +43,10 @@ class Kernel:
         self._check_idle()
         for name, value in arguments.items():
             self.registers.write(f"{name}_DATA", value)
+        began = time.monotonic()
         self.registers.write("AP_CTRL.ap_start", 1)
         self._wait(timeout_seconds)
+        self.seconds = time.monotonic() - began
         found = {name: self.registers.read(f"{name}_DATA") for name in results}
         self.registers.write("AP_CTRL.ap_continue", 1)
         return found

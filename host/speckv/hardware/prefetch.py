@@ -29,7 +29,7 @@ class BoardTable(KernelTable):
     """
 
     backend: ClassVar[str] = "board"
-    evidence: ClassVar[str] = "board"
+    evidence: str = "board"
 
     def __init__(self, design: Design, board: Transport, timeout_seconds: float, *, owns_board: bool = True) -> None:
         self._owned = board if owns_board else None
@@ -41,6 +41,7 @@ class BoardTable(KernelTable):
             offset = known.registers["COMMANDS_IN_DATA"].offset
             self.buffer = board.allocate(layout.size_bytes, "control", KERNEL, offset)
             super().__init__(design, self.buffer.host)
+            self.evidence = board.evidence
             self.control[:] = 0
             identity.check(self._kernel, design, layout.arguments(self.buffer.address, 0, 0, 0), self._timeout_seconds)
             self.run(clear_all())  # the bitstream may be in use for long

@@ -44,6 +44,7 @@ class Board(Transport):
         try:
             self._device = self._pynq.Device.active_device if device is None else device
             self._overlay = self._loaded(str(bitfile.resolve()))
+            self.evidence = getattr(self._device, "evidence", self.evidence)  # a simulation says that it is one
         except (RuntimeError, OSError) as error:
             raise DeviceError(
                 f"PYNQ cannot load {bitfile} ({error}): run as root on the board; see `speckv doctor`"

@@ -65,7 +65,9 @@ class Buffer(ABC):
 
 
 class Transport(ABC):
-    """An open board with its bitstream loaded."""
+    """An open board with its bitstream loaded. `evidence` is what figures from it are worth."""
+
+    evidence: str = "board"
 
     @abstractmethod
     def words(self, kernel: str) -> Words:

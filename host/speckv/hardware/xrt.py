@@ -86,6 +86,7 @@ class Card(Transport):
                 raise ToolError(f"XRT's library has no {name}: install XRT 2020.2 or newer") from error
             function.restype, function.argtypes = result, arguments
         self._xclbin, self._index = xclbin, index
+        self.evidence = getattr(self._library, "evidence", self.evidence)  # a simulation says that it is one
         self._closers: list[Callable[[], None]] = []
         try:
             self._open()

@@ -40,7 +40,7 @@ class SystemTable(KernelTable):
     """
 
     backend: ClassVar[str] = "cosim"
-    evidence: ClassVar[str] = "rtl-sim"
+    evidence: str = "rtl-sim"
 
     def __init__(self, design: Design, system: SimulatedSystem, control: NDArray[np.uint8], address: int) -> None:
         super().__init__(design, control)

@@ -31,7 +31,7 @@ class CsimTable(KernelTable):
     """
 
     backend: ClassVar[str] = "csim"
-    evidence: ClassVar[str] = "csim"
+    evidence: str = "csim"
 
     def __init__(
         self, design: Design, *, sanitize: str | None = None, progress: Callable[[str], None] | None = None

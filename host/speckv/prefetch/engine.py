@@ -49,7 +49,7 @@ class PrefetchEngine(ABC):
     """
 
     backend: ClassVar[str]
-    evidence: ClassVar[str]
+    evidence: str
 
     def __init__(self, design: Design, control: NDArray[np.uint8] | None = None) -> None:
         """`control` is its part of control memory, uint8 [ControlLayout.size_bytes]; default: new memory."""
@@ -117,7 +117,7 @@ class SoftwareTable(PrefetchEngine):
     """The golden model as an engine."""
 
     backend: ClassVar[str] = "software"
-    evidence: ClassVar[str] = "model"
+    evidence: str = "model"
 
     def __init__(self, design: Design) -> None:
         super().__init__(design)
@@ -192,8 +192,8 @@ def clear_all() -> NDArray[np.void]:
 def open_table(design: Design | str | Path, backend: str = "software", **options: Any) -> PrefetchEngine:
     """Opens the prefetch table of a design, which may be given by name or path.
 
-    `backend` is 'software' (the golden model), 'csim' (the kernel's C++), 'cosim' (its RTL), or a board: 'xrt' or 'pynq';
-    `options` are the keyword arguments of its class.
+    `backend` is 'software' (the golden model), 'csim' (the kernel's C++), 'cosim' (its RTL), or a board: 'xrt' or
+    'pynq'; `options` are the keyword arguments of its class.
 
     Raises PrefetchError for an unknown backend or option, or a design without a table, and what the backend raises:
     ToolError for a missing tool, StaleRtlError for RTL that does not fit its sources.
