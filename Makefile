@@ -4,7 +4,7 @@
 #   make setup   the virtual environment with all tools for development
 #   make demo    real KV pages through software, C simulation and RTL co-simulation, with a report
 #   make test    all tests, JOBS (all cores) at a time: unit, C simulation, RTL co-simulation, cocotb, proofs
-#   make lint    ruff, mypy, Verilator lint of the committed RTL
+#   make lint    ruff, mypy, Verilator's and slang's lint of the committed RTL
 #   make rtl     regenerate the committed RTL of DESIGN (default: tiny) from its C++; Python 3.11, or 3.13 and newer
 #   make fuzz    both kernels' C++ under libFuzzer, SECONDS (60) each, which stops at any difference from the model
 #   make prove   prove the properties of the RTL library, all of them

@@ -38,7 +38,8 @@ module hlsc_ram_dual #(
     initial for (int i = 0; i < DEPTH; i++) mem[i] = WORDS[WIDTH*i+:WIDTH];
   end
 
-  always_ff @(posedge clk) begin
+  // no always_ff: nothing but that may write what it writes, and `initial` does
+  always @(posedge clk) begin
     if (a_enable && a_write) mem[a_address] <= a_wd;
     if (b_enable && b_write) mem[b_address] <= b_wd;
     if (a_enable && !a_write) a_rd <= mem[a_address];
