@@ -66,6 +66,7 @@ def _checks(vendor: Vendor, folder: Path) -> dict[str, Callable[[str], list[str]
         **dict.fromkeys(text_files(folder, (".hpp", ".h")), check_kernels.pragmas),
         **each("hls_config_KERNEL.cfg", lambda k, text: check_settings.hls_config(vendor, k, folder, text)),
         **each("package_KERNEL.tcl", lambda k, text: check_scripts.package(vendor, k, text)),
+        **each("KERNEL_ip.v", lambda k, text: check_scripts.wrapper(vendor, k, text)),
         "Makefile": lambda text: check_scripts.makefile(vendor, folder, text),
     }
     if vendor.is_zynq:

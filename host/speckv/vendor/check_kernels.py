@@ -56,7 +56,12 @@ def compile_kernel(kernel: str, files: Mapping[str, str]) -> str:
         compiler, ap_types = toolchain.gxx(), toolchain.ap_types()
     except ToolError as error:
         raise Missing(str(error)) from error
-    sources = {name: text for name, text in files.items() if name == f"{kernel}.cpp" or not name.endswith(".cpp")}
+    # lines of comments name the design; without them designs of the same kernels are compiled once
+    sources = {
+        name: re.sub(r"^//.*", "", text, flags=re.MULTILINE)
+        for name, text in files.items()
+        if name == f"{kernel}.cpp" or not name.endswith(".cpp")
+    }
     others = {f"other/{name}": text for name, text in text_files(hlsc_dir() / "include").items()}
 
     def build(work: Path, log: BuildLog) -> None:

@@ -39,8 +39,8 @@ def package(vendor: Vendor, kernel: str, text: str) -> list[str]:
     interface = vendor.interfaces[kernel]
     problems += _part(vendor, commands)
     tops = [c.words[2] for c in commands if c.name == "set_property" and c.words[1] == "top"]
-    if tops != [kernel]:
-        problems.append(f"top is {', '.join(tops) or 'missing'}, expected {kernel}")
+    if tops != [f"{kernel}_ip"]:
+        problems.append(f"top is {', '.join(tops) or 'missing'}, expected {kernel}_ip")
     clocked = [port for command in commands if (port := command.option("-busif"))]
     problems += [f"line {c.line}: the kernel has no port {c.option('-busif')}" for c in commands
                  if c.option("-busif") not in {"", *interface.ports}]  # fmt: skip
@@ -62,6 +62,21 @@ def package(vendor: Vendor, kernel: str, text: str) -> list[str]:
     wanted = [] if vendor.is_zynq else [(kernel, f"kernel_{kernel}.xml")]
     if [(c.option("-kernel_name"), c.option("-kernel_xml")) for c in objects] != wanted:
         problems.append("package_xo does not package the kernel with its kernel.xml once")
+    return problems
+
+
+def wrapper(vendor: Vendor, kernel: str, text: str) -> list[str]:
+    """KERNEL_ip.v: a module with every port of the kernel's RTL, and the kernel inside it, joined by name."""
+    expected = {port.name: (f"{port.direction}put", port.width) for port in vendor.interfaces[kernel].signals}
+    ports = re.findall(r"^  (input|output) +wire (?:\[(\d+):0\] )?(\w+),?$", text, re.MULTILINE)
+    found = {name: (direction, int(high or 0) + 1) for direction, high, name in ports}
+    problems = [f"port {name} is {found.get(name, 'missing')}, expected {expected.get(name, 'none of this name')}"
+                for name in {**expected, **found} if found.get(name) != expected.get(name)]  # fmt: skip
+    joined = dict(re.findall(r"^    \.(\w+)\((\w+)\),?$", text, re.MULTILINE))
+    problems += [f"port {name} is joined to {joined.get(name, 'nothing')}" for name in {**expected, **joined}
+                 if joined.get(name) != name]  # fmt: skip
+    if f"module {kernel}_ip (" not in text or f"  {kernel} kernel (" not in text:
+        problems.append(f"it is no module {kernel}_ip with one {kernel} inside")
     return problems
 
 

@@ -23,6 +23,7 @@ _KINDS: dict[str, tuple[str | None, ...]] = {  # None: a design for no board
     "link.cfg.j2": (None, *_CARDS),
     "hls_config_KERNEL.cfg.j2": (*_CARDS, *_ZYNQ),
     "package_KERNEL.tcl.j2": (*_CARDS, *_ZYNQ),
+    "KERNEL_ip.v.j2": (*_CARDS, *_ZYNQ),
     "kernel_KERNEL.xml.j2": _CARDS,
     "xrt.ini.j2": _CARDS,
     "block_design.tcl.j2": _ZYNQ,

@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hlsc.interfaces import ADDRESS_BITS, Control, Interfaces, ScalarArgument
+from hlsc.interfaces import (
+    ADDRESS_BITS,
+    CLOCK,
+    RESET,
+    Control,
+    Interfaces,
+    Port,
+    ScalarArgument,
+    axilite_ports,
+    master_ports,
+)
+from hlsc.interfaces import Interface as StreamArgument
 from hlsc.registers import Register, build_registers
 
 from speckv.connectivity import Connectivity
@@ -48,7 +59,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Interface:
-    """Ports and registers of a kernel. `bundles` maps each AXI4 master, without its `m_axi_`, to its bits of data."""
+    """Ports and registers of a kernel. `bundles` maps each AXI4 master, without its `m_axi_`, to its bits of data.
+
+    `signals` are the ports of the RTL module, one by one.
+    """
 
     kernel: str
     protocol: str
@@ -56,6 +70,7 @@ class Interface:
     bundles: dict[str, int]
     registers: tuple[Register, ...]
     arguments: tuple[Argument, ...]
+    signals: tuple[Port, ...]
 
     @property
     def ports(self) -> dict[str, str]:
@@ -90,14 +105,22 @@ def read(design: Design, wiring: Connectivity, kernel: str, source: str) -> Inte
             )
         else:
             raise ToolError(f"{kernel}.cpp: argument {name} of type {c_type} has no interface that is known here")
-    maps = build_registers(kernel, Interfaces(Control(block, _SCALAR in modes["return"], "control"), scalars=scalars))
+    control = Control(block, _SCALAR in modes["return"], "control")
+    maps = build_registers(kernel, Interfaces(control, scalars=scalars))
     registers = maps["control"].registers if maps else ()
+    signals = [CLOCK, RESET]
+    for stream in streams:
+        channels = {"data": stream.bits, "keep": stream.bits // 8, "last": 1}
+        signals += StreamArgument(stream.name, channels, stream.direction).ports()
+    signals += [port for bundle, bits in bundles.items() for port in master_ports(bundle, bits)]
+    signals += [port for bundle, its in maps.items() for port in axilite_ports(bundle, its.address_bits)]
+    signals += control.ports()
     arguments = tuple(
         Argument(r.argument, r.bits, r.offset, modes[r.argument].get(_MEMORY, {}).get("bundle", ""))
         for r in registers
         if r.is_data and r.access == "RW"
     )
-    return Interface(kernel, block, tuple(streams), bundles, registers, arguments)
+    return Interface(kernel, block, tuple(streams), bundles, registers, arguments, tuple(signals))
 
 
 def _options(text: str) -> dict[str, str]:

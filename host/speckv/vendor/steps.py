@@ -103,7 +103,7 @@ def _by_hlsc(kernel: str, flow: str, *, for_card: bool) -> Step:
         *("vivado", "-mode", "batch", "-nojournal", "-log", f"{flow}/package_{kernel}.log", "-source", script),
         *("-tclargs", HDL, ip, *([kernel_object] if for_card else [])),
     )
-    inputs = (script, f"{HDL}/{kernel}.sv", *([f"kernel_{kernel}.xml"] if for_card else []))
+    inputs = (script, f"{kernel}_ip.v", f"{HDL}/{kernel}.sv", *([f"kernel_{kernel}.xml"] if for_card else []))
     return Step(f"package-{kernel}", command, inputs, (kernel_object if for_card else f"{ip}/component.xml",))
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+from pathlib import Path
 
 import pytest
-from speckv import rtl
+from speckv import rtl, toolchain
 from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.device import registers, sources
 from speckv.device.interface import recorded_ports
 from speckv.errors import ToolError
+from speckv.render import render
 from speckv.vendor import interface
 
 TINY = Design.load("tiny")
@@ -32,6 +35,9 @@ def test_ports_and_registers_are_those_of_the_rtl(kernel: str) -> None:
         name.removeprefix("m_axi_").removesuffix("_WDATA"): port.bits
         for name, port in ports.items()
         if name.startswith("m_axi_") and name.endswith("_WDATA")
+    }
+    assert {(port.name, port.direction, port.width) for port in found.signals} == {
+        (port.name, port.direction, port.bits) for port in ports.values()
     }
     its = registers.read_map(rtl.rtl_dir(TINY), kernel)
     assert {r.name: (r.offset, r.bits, r.access) for r in found.registers} == {
@@ -68,3 +74,20 @@ def test_what_is_not_understood_is_named(old: str, new: str, message: str) -> No
     assert old in source
     with pytest.raises(ToolError, match=message):
         read("kv_compress", source.replace(old, new))
+
+
+@pytest.mark.parametrize("kernel", of_design(TINY).kernels)
+def test_modules_around_rtl_are_clean_and_fit_it(kernel: str, tmp_path: Path) -> None:
+    """Verilator, with all warnings, on the module that Vivado packages and the committed RTL inside it."""
+    try:
+        tool = toolchain.verilator()
+    except ToolError as error:
+        pytest.skip(str(error))
+    placed = dataclasses.replace(TINY, board=Design.load("u55c").board)
+    render(placed, tmp_path)
+    folder = rtl.rtl_dir(TINY)
+    files = [tmp_path / f"{kernel}_ip.v", folder / f"{kernel}.sv", *sorted(folder.glob("hlsc_*.sv"))]
+    options = ["--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL", "--top-module", f"{kernel}_ip"]
+    done = subprocess.run([*tool.command, *options, *map(str, files)], env=tool.environment(),
+                          capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
