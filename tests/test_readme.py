@@ -86,7 +86,11 @@ def test_make_target_exists(target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("document", ["README.md", "hls/README.md", "hls/hlsc/README.md", "testbench/README.md"])
+DOCUMENTS = ["README.md", "hls/README.md", "hls/hlsc/README.md", "testbench/README.md",
+             *(f"hls/boards/{family}.md" for family in ("alveo", "versal", "zynq"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
     path = ROOT / document
     for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):

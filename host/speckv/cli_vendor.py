@@ -26,6 +26,7 @@ def add_commands(commands: Any) -> None:
     add("--target", choices=("hw", "hw_emu"), default="hw", help="the card, or emulation of it (default: hw)")
     add("--platform", metavar="NAME", help="platform of v++: a name or an .xpfm file (default: the board's)")
     add("--out", type=Path, metavar="FOLDER", help="folder to build in (default: build/DESIGN/board)")
+    add("--until", metavar="STEP", help="end after this step, such as package-kv_dma")
     add("--dry-run", action="store_true", help="check, print each command, and run none")
 
     add = adder(commands, "check", check, "check a design's rendered files without AMD's tools")
@@ -37,29 +38,32 @@ def build(arguments: argparse.Namespace) -> int:
     """`speckv build`: render, check, then every step that is not done yet."""
     from speckv import resources
     from speckv.design import Design
+    from speckv.errors import ToolError
     from speckv.vendor import build as builder
     from speckv.vendor import steps, workspace
 
     design = Design.load(arguments.design)
     flow = arguments.flow or steps.usual_flow(design)
-    stand_in = "PLATFORM" if arguments.dry_run else None  # of boards that have none
-    platform = arguments.platform or (design.board and design.board.board.platform) or stand_in
-    planned = steps.of_flow(design, flow, target=arguments.target, platform=platform)
+    planned = steps.of_flow(design, flow, target=arguments.target, platform=arguments.platform)
+    if arguments.until:
+        planned = steps.until(planned, arguments.until)
     folder = (arguments.out or resources.build_root() / design.name / "board").absolute()
     if arguments.dry_run:
         return _dry_run(arguments, design, folder, flow, planned)
+    if any(steps.NO_PLATFORM in step.command for step in planned):
+        raise ToolError(f"the board of {design.name} has no platform that v++ could take: name one with --platform")
     workspace.prepare(design, folder)
     failed = _failed(_checked(design, folder))
     if failed:
         _say_findings(failed)
         return FAILURE
     outcomes = builder.run(planned, folder, on_step=(lambda _: None) if arguments.json else _say_outcome)
-    bitstream = folder / steps.bitstream(design, flow, arguments.target)
+    made = [str(folder / name) for name in planned[-1].outputs]
     if arguments.json:
-        done = {"folder": str(folder), "bitstream": str(bitstream), "steps": [asdict(one) for one in outcomes]}
+        done = {"folder": str(folder), "made": made, "steps": [asdict(one) for one in outcomes]}
         print_json(_head(design, flow, arguments) | done)
     else:
-        say(f"bitstream: {bitstream}")
+        say(f"made: {', '.join(made)}")
     return OK
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from speckv.checks import suggestion
 from speckv.connectivity import of_design
 from speckv.errors import ToolError
 
@@ -19,6 +20,8 @@ FLOWS = {"alveo": (HLS, RTL), "versal": (HLS, RTL), "zynq": (ZYNQ, HLS)}
 """Flows of a kind of board, the usual one first. Kernels are made by Vitis HLS; or by hlsc, and then a bitstream holds
 the RTL that was simulated.
 """
+NO_PLATFORM = "PLATFORM"
+"""Stands in commands where nobody has named a platform."""
 HDL = "hdl"
 """Where the steps put hlsc's RTL."""
 TARGETS = ("hw", "hw_emu")
@@ -53,7 +56,10 @@ def usual_flow(design: Design) -> str:
 
 
 def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | None = None) -> list[Step]:
-    """The steps of one of FLOWS, in order. Raises ToolError if the board does not have it, or a platform is missing."""
+    """The steps of one of FLOWS, in order; NO_PLATFORM in a command needs a `platform`, which the board does not have.
+
+    Raises ToolError if the board does not have the flow or the target.
+    """
     board = _board(design)
     if flow not in FLOWS[board.kind]:
         raise ToolError(f"there is no flow {flow} for board {board.name}: use {' or '.join(FLOWS[board.kind])}")
@@ -68,10 +74,15 @@ def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | No
         if target == "hw_emu":
             raise ToolError(f"board {board.name} has no hardware emulation: use --target hw, or simulate with cosim")
         return [*steps, _block_design(design, flow, objects)]
-    platform = platform or board.platform
-    if not platform:
-        raise ToolError(f"board {board.name} has no platform that v++ could take by itself: name one with --platform")
-    return [*steps, *_link(design, flow, target, platform, objects)]
+    return [*steps, *_link(design, flow, target, platform or board.platform or NO_PLATFORM, objects)]
+
+
+def until(planned: list[Step], name: str) -> list[Step]:
+    """The steps up to the one of that name. Raises ToolError if there is none."""
+    names = [step.name for step in planned]
+    if name not in names:
+        raise ToolError(f"there is no step {name}: {suggestion(name, names)}")
+    return planned[: names.index(name) + 1]
 
 
 def bitstream(design: Design, flow: str, target: str) -> str:
@@ -134,13 +145,11 @@ def _link(design: Design, flow: str, target: str, platform: str, objects: tuple[
         (linked,),
         (f"{work}/reports/**/*.rpt", f"{work}/reports/**/*.xtxt", f"{linked}.info", f"{linked}.link_summary"),
     )
-    steps = [link]
-    if versal:
-        steps.append(Step("package", ("v++", "-p", *common, "-o", xclbin, linked), (linked,), (xclbin,)))
-    if target != "hw":  # also make's variable
-        command = ("emconfigutil", "--platform", platform, "--nd", "1", "--od", flow)
-        steps.append(Step("emconfig", command, (), (f"{flow}/emconfig.json",)))
-    return steps
+    card = Step("emconfig", ("emconfigutil", "--platform", platform, "--nd", "1", "--od", flow), (),
+                (f"{flow}/emconfig.json",))  # fmt: skip
+    package = Step("package", ("v++", "-p", *common, "-o", xclbin, linked), (linked,), (xclbin,))
+    # a card is to be described for emulation only; the target may be make's variable
+    return [*([card] if target != "hw" else []), link, *([package] if versal else [])]
 
 
 def _block_design(design: Design, flow: str, components: tuple[str, ...]) -> Step:

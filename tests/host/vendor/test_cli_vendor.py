@@ -71,11 +71,20 @@ def test_build_of_a_card(capsys: pytest.CaptureFixture[str], tools: FakeTools, t
     out = tmp_path / "out"
     answer = run_json(capsys, "build", "u55c", "--out", str(out), "--target", "hw_emu")
     assert [step["state"] for step in answer["steps"]] == ["done"] * 6 and len(tools.calls()) == 6
-    assert Path(answer["bitstream"]) == out / "vitis-hls" / "u55c.hw_emu.xclbin" and Path(answer["bitstream"]).is_file()
     assert (out / "vitis-hls" / "emconfig.json").is_file()
+    assert answer["made"] == [str(out / "vitis-hls" / "u55c.hw_emu.xclbin")] and Path(answer["made"][0]).is_file()
     code, text, _ = run(capsys, "build", "u55c", "--out", str(out), "--target", "hw_emu")
     assert code == 0 and text.count("skipped") == 6 and tools.calls() == [], "rendering anew changes no file"
-    assert text.endswith(f"bitstream: {answer['bitstream']}\n")
+    assert text.endswith(f"made: {answer['made'][0]}\n")
+
+
+def test_build_until_a_step(capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path) -> None:
+    """Up to the linker, a board needs no platform."""
+    tools.install()
+    answer = run_json(capsys, "build", "v80", "--until", "compile-kv_prefetch", "--out", str(tmp_path))
+    assert len(answer["steps"]) == 4 and answer["made"] == [f"{tmp_path}/vitis-hls/kv_prefetch/kv_prefetch.xo"]
+    code, _, err = run(capsys, "build", "v80", "--until", "compile-kv_prefech", "--out", str(tmp_path))
+    assert code == 1 and "there is no step compile-kv_prefech: did you mean compile-kv_prefetch?" in err
 
 
 def test_build_of_a_zynq_board_from_hlscs_rtl(
@@ -91,7 +100,8 @@ def test_build_of_a_zynq_board_from_hlscs_rtl(
     assert [step["step"] for step in answer["steps"]] == [
         "rtl", "package-kv_dma", "package-kv_compress", "package-kv_decompress", "bitstream",
     ]  # fmt: skip
-    assert Path(answer["bitstream"]).is_file() and Path(answer["bitstream"]).with_suffix(".hwh").is_file()
+    assert [Path(path).suffix for path in answer["made"]] == [".bit", ".hwh"]
+    assert all(Path(path).is_file() for path in answer["made"])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +110,7 @@ def test_build_of_a_zynq_board_from_hlscs_rtl(
         (["tiny"], "design tiny is for no board: give it a block `board`"),
         (["u55c", "--flow", "zynq"], "there is no flow zynq for board u55c: use vitis-hls or rtl"),
         (["kv260", "--target", "hw_emu"], "board kv260 has no hardware emulation"),
-        (["v80"], "board v80 has no platform that v++ could take by itself: name one with --platform"),
+        (["v80"], "the board of v80 has no platform that v++ could take: name one with --platform"),
     ],
 )
 def test_what_cannot_be_built(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
