@@ -26,6 +26,7 @@ def add_commands(commands: Any) -> None:
     add("--target", choices=("hw", "hw_emu"), default="hw", help="the card, or emulation of it (default: hw)")
     add("--platform", metavar="NAME", help="platform of v++: a name or an .xpfm file (default: the board's)")
     add("--out", type=Path, metavar="FOLDER", help="folder to build in (default: build/DESIGN/board)")
+    add("--profile", action="store_true", help="let the linker add monitors to all memory ports and streams")
     add("--until", metavar="STEP", help="end after this step, such as package-kv_dma")
     add("--dry-run", action="store_true", help="check, print each command, and run none")
 
@@ -44,7 +45,10 @@ def build(arguments: argparse.Namespace) -> int:
 
     design = Design.load(arguments.design)
     flow = arguments.flow or steps.usual_flow(design)
-    planned = steps.of_flow(design, flow, target=arguments.target, platform=arguments.platform)
+    profile = steps.PROFILE if arguments.profile else ()
+    planned = steps.of_flow(
+        design, flow, target=arguments.target, platform=arguments.platform, profile=profile
+    )
     if arguments.until:
         planned = steps.until(planned, arguments.until)
     folder = (arguments.out or resources.build_root() / design.name / "board").absolute()

@@ -92,8 +92,9 @@ class Vendor:
         return steps.bitstream(self.design, "$(FLOW)", "$(TARGET)")
 
     def steps(self, flow: str) -> list[steps.Step]:
-        """The steps of a flow, with make's variables for target and platform."""
-        return steps.of_flow(self.design, flow, target="$(TARGET)", platform="$(PLATFORM)")
+        """The steps of a flow, with make's variables for target, platform and profile."""
+        profile = (f"$(if $(PROFILE),{' '.join(steps.PROFILE)})",)
+        return steps.of_flow(self.design, flow, target="$(TARGET)", platform="$(PLATFORM)", profile=profile)
 
     @property
     def flows(self) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ the RTL that was simulated.
 """
 NO_PLATFORM = "PLATFORM"
 """Stands in commands where nobody has named a platform."""
+PROFILE = ("--profile.data", "all:all:all")
+"""Options that make the linker add monitors to all memory ports and streams: they cost area, and XRT reports counts."""
 HDL = "hdl"
 """Where the steps put hlsc's RTL."""
 TARGETS = ("hw", "hw_emu")
@@ -55,9 +57,12 @@ def usual_flow(design: Design) -> str:
     return FLOWS[_board(design).kind][0]
 
 
-def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | None = None) -> list[Step]:
+def of_flow(
+    design: Design, flow: str, *, target: str = "hw", platform: str | None = None, profile: tuple[str, ...] = ()
+) -> list[Step]:
     """The steps of one of FLOWS, in order; NO_PLATFORM in a command needs a `platform`, which the board does not have.
 
+    `profile` is () or PROFILE; boards without v++'s linker have no use for it.
     Raises ToolError if the board does not have the flow or the target.
     """
     board = _board(design)
@@ -74,7 +79,7 @@ def of_flow(design: Design, flow: str, *, target: str = "hw", platform: str | No
         if target == "hw_emu":
             raise ToolError(f"board {board.name} has no hardware emulation: use --target hw, or simulate with cosim")
         return [*steps, _block_design(design, flow, objects)]
-    return [*steps, *_link(design, flow, target, platform or board.platform or NO_PLATFORM, objects)]
+    return [*steps, *_link(design, flow, target, platform or board.platform or NO_PLATFORM, profile, objects)]
 
 
 def until(planned: list[Step], name: str) -> list[Step]:
@@ -128,7 +133,9 @@ def _rtl(design: Design, kernels: tuple[str, ...]) -> Step:
     )
 
 
-def _link(design: Design, flow: str, target: str, platform: str, objects: tuple[str, ...]) -> list[Step]:
+def _link(
+    design: Design, flow: str, target: str, platform: str, profile: tuple[str, ...], objects: tuple[str, ...]
+) -> list[Step]:
     xclbin = bitstream(design, flow, target)
     # the linker of Versal devices stops at a design for the packager
     versal = _board(design).kind == "versal"
@@ -139,7 +146,7 @@ def _link(design: Design, flow: str, target: str, platform: str, objects: tuple[
         "link",
         (
             *("v++", "-l", *common, "--config", "link.cfg", "--save-temps", "--temp_dir", work),
-            *("--log_dir", f"{work}/logs", "--report_dir", f"{work}/reports", "-o", linked, *objects),
+            *("--log_dir", f"{work}/logs", "--report_dir", f"{work}/reports", *profile, "-o", linked, *objects),
         ),
         ("link.cfg", *objects),
         (linked,),

@@ -78,6 +78,16 @@ def test_build_of_a_card(capsys: pytest.CaptureFixture[str], tools: FakeTools, t
     assert text.endswith(f"made: {answer['made'][0]}\n")
 
 
+def test_build_with_monitors(capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path) -> None:
+    """Only the linker's step changes."""
+    tools.install()
+    run_json(capsys, "build", "u250", "--out", str(tmp_path))
+    plain = tools.calls()[-1]
+    answer = run_json(capsys, "build", "u250", "--out", str(tmp_path), "--profile")
+    assert [step["state"] for step in answer["steps"]] == ["skipped"] * 4 + ["done"]
+    assert tools.calls() == [plain.replace(" -o ", " --profile.data all:all:all -o ")]
+
+
 def test_build_until_a_step(capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path) -> None:
     """Up to the linker, a board needs no platform."""
     tools.install()
@@ -147,7 +157,7 @@ def test_check_of_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     ("name", "variables", "last"),
     [
         ("u55c", ["TARGET=hw_emu"], "emconfigutil --platform xilinx_u55c_gen3x16_xdma_3_202210_1 --nd 1 --od "),
-        ("v80", ["PLATFORM=v80.xpfm"], "v++ -p -t hw --platform v80.xpfm -o vitis-hls/v80.hw.xclbin vitis-hls/v80.hw."),
+        ("v80", ["PLATFORM=v80.xpfm", "PROFILE=1"], "v++ -p -t hw --platform v80.xpfm -o vitis-hls/v80.hw."),
         ("kv260", ["FLOW=vitis-hls"], "vivado -mode batch -nojournal -log vitis-hls/bitstream.log -source block"),
     ],
 )
@@ -164,6 +174,7 @@ def test_make_does_the_same_steps(
 
     make("all", *variables)
     calls = tools.calls()
+    assert any("--profile.data all:all:all -o" in call for call in calls) == ("PROFILE=1" in variables)
     assert calls[-1].startswith(last) and len(calls) == {"u55c": 6, "v80": 6, "kv260": 4}[name]
     make("all", *variables)
     assert tools.calls() == [], "everything is made"
