@@ -20,12 +20,14 @@ _BLOCK = ("name", "banks", "slr")
 class Memory:
     """A kind of memory as linkers name it, HBM of `HBM[0:7]`. `bank_bytes` is 0 where the host decides how large it is.
 
-    On Zynq boards the banks are the ports HP of the processing system, which lead to one memory.
+    On Zynq boards the banks are the ports HP of the processing system, which lead to one memory. Only banks that are
+    `adjacent`, each where the one before it ends, can be one memory of the kernels.
     """
 
     name: str
     banks: int
     bank_bytes: int
+    adjacent: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Board:
         memory = next((m for m in self.memories if match and m.name == match[1]), None)
         if match and memory:
             found = Banks(memory, int(match[2]), int(match[3] or match[2]))
-            if found.first <= found.last < memory.banks:
+            if found.first <= found.last < memory.banks and (memory.adjacent or found.first == found.last):
                 return found
-        known = ", ".join(f"{m.name}[0:{m.banks - 1}]" if m.banks > 1 else f"{m.name}[0]" for m in self.memories)
+        known = ", ".join(_known(memory) for memory in self.memories)
         raise ToolError(f"{shown(text)} is no bank, and no range of banks, of board {self.name}, which has {known}")
 
     def shares(self, resources: Mapping[str, int]) -> dict[str, float]:
@@ -96,6 +98,12 @@ class Board:
             name: count / self.capacity[name] if self.capacity[name] else none if count else 0.0
             for name, count in taken.items()
         }
+
+
+def _known(memory: Memory) -> str:
+    last = memory.banks - 1
+    between = " or a range up to " if memory.adjacent else " to "
+    return f"{memory.name}[0]" + (f"{between}{memory.name}[{last}]" if last else "")
 
 
 @dataclass(frozen=True)

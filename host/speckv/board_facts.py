@@ -30,11 +30,11 @@ def _ultrascale_plus(board_files: str) -> ProcessingSystem:
 _ALL = (
     Board(
         "u55c", "alveo", "xcu55c-fsvh2892-2L-e", "xilinx_u55c_gen3x16_xdma_3_202210_1", 3,
-        (Memory("HBM", 32, 512 * _MIB), _HOST), _capacity(1_303_680, 2_607_360, 2_016, 960, 9_024),
+        (Memory("HBM", 32, 512 * _MIB, adjacent=True), _HOST), _capacity(1_303_680, 2_607_360, 2_016, 960, 9_024),
     ),
     Board(
         "u280", "alveo", "xcu280-fsvh2892-2L-e", "xilinx_u280_gen3x16_xdma_1_202211_1", 3,
-        (Memory("HBM", 32, 256 * _MIB), Memory("DDR", 2, 16 * _GIB), _HOST),
+        (Memory("HBM", 32, 256 * _MIB, adjacent=True), Memory("DDR", 2, 16 * _GIB), _HOST),
         _capacity(1_303_680, 2_607_360, 2_016, 960, 9_024),
     ),
     Board(
@@ -44,7 +44,7 @@ _ALL = (
     # AMD offers no platform for v++ here; its open shells link kernels of the same kind with tools of their own
     Board(
         "v80", "versal", "xcv80-lsva4737-2MHP-e-S", "", 3,
-        (Memory("HBM", 32, 1 * _GIB), Memory("DDR", 1, 32 * _GIB)),
+        (Memory("HBM", 32, 1 * _GIB, adjacent=True), Memory("DDR", 1, 32 * _GIB)),
         _capacity(2_574_208, 5_148_416, 3_741, 1_925, 10_848),
     ),
     _zynq("kv260", "xck26-sfvc784-2LV-c", 4 * _GIB, _capacity(117_120, 234_240, 144, 64, 1_248),
