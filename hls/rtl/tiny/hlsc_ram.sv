@@ -34,8 +34,9 @@ module hlsc_ram #(
     initial for (int i = 0; i < DEPTH; i++) mem[i] = WORDS[WIDTH*i+:WIDTH];
   end
 
-  // the memory itself is read-first; a forwarded word travels beside it
-  always_ff @(posedge clk) begin
+  // The memory itself is read-first; a forwarded word travels beside it. No always_ff: nothing but that may write what it
+  // writes, and `initial` does.
+  always @(posedge clk) begin
     if (we) mem[wa] <= wd;
     if (re) from_memory <= mem[ra];
   end

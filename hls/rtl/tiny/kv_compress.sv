@@ -54,7 +54,7 @@ module kv_compress_inspect_request_speckv_Design(
   reg  [1:0]   v10_r0s1__3;
   reg  [1:0]   v10_r0s1__4;
   reg          v13_r0s1;
-  reg          cmp_i3080_not_r0s1;
+  reg          cmp_i3081_not_r0s1;
   reg          or_r0s2;
   reg          and_r0s1;
   reg          and_r0s2;
@@ -86,17 +86,17 @@ module kv_compress_inspect_request_speckv_Design(
   reg          xor_r0s3__2;
   reg          or_cond83_r0s1;
   reg          or_cond83_r0s2;
-  reg  [3:0]   conv_i2695_r0s1;
-  reg  [3:0]   conv_i2695_r0s2;
-  reg  [8:0]   mul_i1216_r0s1;
-  reg  [8:0]   mul_i1216_r0s2;
+  reg  [3:0]   conv_i2696_r0s1;
+  reg  [3:0]   conv_i2696_r0s2;
+  reg  [8:0]   mul_i1217_r0s1;
+  reg  [8:0]   mul_i1217_r0s2;
   reg  [3:0]   select_r0s3__1;
   reg  [4:0]   field_r0s3;
   reg  [4:0]   select_r0s4__1;
   reg  [4:0]   select_r0s1;
   reg  [4:0]   select_r0s2;
-  reg  [14:0]  mul_i1335_r0s3;
-  reg  [14:0]  mul_i1335_r0s4;
+  reg  [14:0]  mul_i1336_r0s3;
+  reg  [14:0]  mul_i1336_r0s4;
   reg  [576:0] in_r0s3;
   reg  [576:0] in_r0s4;
   reg  [9:0]   mul_i_r0s3;
@@ -108,7 +108,7 @@ module kv_compress_inspect_request_speckv_Design(
   reg  [9:0]   select_r0s5__2;
   reg  [10:0]  select_r0s5__3;
   reg          xor_r0s1__3;
-  reg          cmp_i3085_not_not_r0s1;
+  reg          cmp_i3086_not_not_r0s1;
   reg  [2:0]   select_r0s2__1;
   reg          and_r0s2__1;
   reg          or_cond89_r0s1;
@@ -127,40 +127,40 @@ module kv_compress_inspect_request_speckv_Design(
   reg          and_r0s4__1;
   reg          and_r0s5__1;
   reg          xor_r0s5__1;
-  reg          cmp_i2109_r0s1;
-  reg          cmp_i2109_r0s2;
-  reg          cmp_i2109_r0s3;
-  reg          cmp_i2109_r0s4;
-  reg          cmp_i2109_r0s5;
-  reg          cmp_i2119_r0s1;
-  reg          cmp_i2119_r0s2;
-  reg          cmp_i2119_r0s3;
-  reg          cmp_i2119_r0s4;
-  reg          cmp_i2119_r0s5;
-  reg  [6:0]   conv_i2379_r0s1;
-  reg  [6:0]   conv_i2379_r0s2;
-  reg  [6:0]   conv_i2379_r0s3;
-  reg  [6:0]   conv_i2379_r0s4;
-  reg  [6:0]   conv_i2379_r0s5;
+  reg          cmp_i2110_r0s1;
+  reg          cmp_i2110_r0s2;
+  reg          cmp_i2110_r0s3;
+  reg          cmp_i2110_r0s4;
+  reg          cmp_i2110_r0s5;
+  reg          cmp_i2120_r0s1;
+  reg          cmp_i2120_r0s2;
+  reg          cmp_i2120_r0s3;
+  reg          cmp_i2120_r0s4;
+  reg          cmp_i2120_r0s5;
+  reg  [6:0]   conv_i2380_r0s1;
+  reg  [6:0]   conv_i2380_r0s2;
+  reg  [6:0]   conv_i2380_r0s3;
+  reg  [6:0]   conv_i2380_r0s4;
+  reg  [6:0]   conv_i2380_r0s5;
   reg  [576:0] in_r0s5;
   reg  [3:0]   select_r0s3__5;
   reg  [3:0]   select_r0s4__5;
   reg  [3:0]   select_r0s5__6;
-  reg  [3:0]   conv_i2428_r0s1;
-  reg  [3:0]   conv_i2428_r0s2;
-  reg  [3:0]   conv_i2428_r0s3;
-  reg  [3:0]   conv_i2428_r0s4;
-  reg  [3:0]   conv_i2428_r0s5;
+  reg  [3:0]   conv_i2429_r0s1;
+  reg  [3:0]   conv_i2429_r0s2;
+  reg  [3:0]   conv_i2429_r0s3;
+  reg  [3:0]   conv_i2429_r0s4;
+  reg  [3:0]   conv_i2429_r0s5;
   reg  [8:0]   select_r0s3__6;
   reg  [8:0]   select_r0s4__6;
   reg  [8:0]   select_r0s5__7;
   reg  [63:0]  or_r0s6;
   reg  [6:0]   field_r0s6;
-  reg          loadedv_i_i440_r0s1;
-  reg          loadedv_i_i440_r0s2;
-  reg          loadedv_i_i440_r0s3;
-  reg          loadedv_i_i440_r0s4;
-  reg          loadedv_i_i440_r0s5;
+  reg          loadedv_i_i441_r0s1;
+  reg          loadedv_i_i441_r0s2;
+  reg          loadedv_i_i441_r0s3;
+  reg          loadedv_i_i441_r0s4;
+  reg          loadedv_i_i441_r0s5;
   reg          and_r0s6;
   wire [84:0]  _GEN_6 =
     {1'h0, and_r0s6, 83'h0} + {2'h0, and_r0s6, 82'h0} | {14'h0, field_r0s6, or_r0s6};
@@ -168,7 +168,7 @@ module kv_compress_inspect_request_speckv_Design(
   reg  [3:0]   select_r0s4__7;
   reg  [3:0]   select_r0s5__8;
   reg  [3:0]   select_r0s4__8;
-  reg  [12:0]  add_i1466_r0s5;
+  reg  [12:0]  add_i1467_r0s5;
   reg  [13:0]  select_r0s6;
   reg  [576:0] in_r0s6;
   reg          cmp_i_r0s1;
@@ -189,7 +189,7 @@ module kv_compress_inspect_request_speckv_Design(
   wire         _GEN_13 = in_dout[71:64] == 8'h1;
   wire         _GEN_14 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_13);
   wire         _GEN_15 =
-    cmp_i3080_not_r0s1 & ~_GEN_11
+    cmp_i3081_not_r0s1 & ~_GEN_11
     & (or_r0s1 | ~(and_r0s1__1 & {{526{add_r0s1[113]}}, add_r0s1[113:102]} == 538'h0));
   wire         _GEN_16 = in_r0s2[191:160] != {16'h0, mul_i_r0s2, 6'h0};
   wire         _GEN_17 = or_r0s2 ? and_r0s2 : xor_r0s2 & ~_GEN_16;
@@ -197,10 +197,10 @@ module kv_compress_inspect_request_speckv_Design(
   wire [2:0]   _GEN_19 = (|(in_dout[50:48])) ? in_dout[50:48] : 3'h0;
   wire         _GEN_20 = in_dout[50:48] != 3'h1;
   wire         _GEN_21 = in_dout[50:49] == 2'h0;
-  wire [8:0]   _GEN_22 = mul_i1216_r0s2 + 9'h1F;
-  wire [3:0]   _GEN_23 = or_cond83_r0s2 ? conv_i2695_r0s2 : _GEN_22[8:5];
+  wire [8:0]   _GEN_22 = mul_i1217_r0s2 + 9'h1F;
+  wire [3:0]   _GEN_23 = or_cond83_r0s2 ? conv_i2696_r0s2 : _GEN_22[8:5];
   wire         _GEN_24 = in_dout[63:56] == 8'h2;
-  wire [14:0]  _GEN_25 = mul_i1335_r0s4 + 15'hF;
+  wire [14:0]  _GEN_25 = mul_i1336_r0s4 + 15'hF;
   wire [12:0]  _GEN_26 = {1'h0, {1'h0, _GEN_25[14:4]} + {11'h0, in_r0s4[52]}};
   wire [13:0]  _GEN_27 = {5'h0, select_r0s5} + {1'h0, select_r0s5__1};
   wire [13:0]  _GEN_28 = {4'h0, mul_i_r0s5};
@@ -242,10 +242,10 @@ module kv_compress_inspect_request_speckv_Design(
       v10_r0s1__3 <= _GEN_7[36:35];
       v10_r0s1__4 <= _GEN_7[52:51];
       v13_r0s1 <= _GEN_34[9:1] != 9'h1FF;
-      cmp_i3080_not_r0s1 <= _GEN_9;
+      cmp_i3081_not_r0s1 <= _GEN_9;
     end
     if (_GEN_4)
-      or_r0s2 <= xor_r0s1 | _GEN_11 & cmp_i3080_not_r0s1;
+      or_r0s2 <= xor_r0s1 | _GEN_11 & cmp_i3081_not_r0s1;
     if (_GEN_5)
       and_r0s1 <= _GEN_9 & {_GEN_12, ~_GEN_12} == 2'h0;
     if (_GEN_4)
@@ -309,13 +309,13 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_4)
       or_cond83_r0s2 <= or_cond83_r0s1;
     if (_GEN_5)
-      conv_i2695_r0s1 <= ~(_GEN_35[6]) ? 4'h0 : in_dout[120:117];
+      conv_i2696_r0s1 <= ~(_GEN_35[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_4)
-      conv_i2695_r0s2 <= conv_i2695_r0s1;
+      conv_i2696_r0s2 <= conv_i2696_r0s1;
     if (_GEN_5)
-      mul_i1216_r0s1 <= {5'h0, _GEN_36[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i1217_r0s1 <= {5'h0, _GEN_36[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_4)
-      mul_i1216_r0s2 <= mul_i1216_r0s1;
+      mul_i1217_r0s2 <= mul_i1217_r0s1;
     if (_GEN_3) begin
       select_r0s3__1 <= _GEN_23;
       field_r0s3 <= _GEN_37[8:4];
@@ -335,9 +335,9 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_4)
       select_r0s2 <= select_r0s1;
     if (_GEN_3)
-      mul_i1335_r0s3 <= {10'h0, select_r0s2} * {5'h0, mul_i_r0s2};
+      mul_i1336_r0s3 <= {10'h0, select_r0s2} * {5'h0, mul_i_r0s2};
     if (_GEN_2)
-      mul_i1335_r0s4 <= mul_i1335_r0s3;
+      mul_i1336_r0s4 <= mul_i1336_r0s3;
     if (_GEN_3)
       in_r0s3 <= in_r0s2;
     if (_GEN_2)
@@ -361,11 +361,11 @@ module kv_compress_inspect_request_speckv_Design(
     end
     if (_GEN_5) begin
       xor_r0s1__3 <= ~_GEN_12;
-      cmp_i3085_not_not_r0s1 <= _GEN_12;
+      cmp_i3086_not_not_r0s1 <= _GEN_12;
     end
     if (_GEN_4) begin
       select_r0s2__1 <=
-        xor_r0s1 ? 3'h1 : _GEN_10 ? {cmp_i3085_not_not_r0s1, xor_r0s1__3, 1'h0} : 3'h5;
+        xor_r0s1 ? 3'h1 : _GEN_10 ? {cmp_i3086_not_not_r0s1, xor_r0s1__3, 1'h0} : 3'h5;
       and_r0s2__1 <= _GEN_15;
     end
     if (_GEN_5)
@@ -402,35 +402,35 @@ module kv_compress_inspect_request_speckv_Design(
       xor_r0s5__1 <= xor_r0s4__1;
     end
     if (_GEN_5)
-      cmp_i2109_r0s1 <= _GEN_13;
+      cmp_i2110_r0s1 <= _GEN_13;
     if (_GEN_4)
-      cmp_i2109_r0s2 <= cmp_i2109_r0s1;
+      cmp_i2110_r0s2 <= cmp_i2110_r0s1;
     if (_GEN_3)
-      cmp_i2109_r0s3 <= cmp_i2109_r0s2;
+      cmp_i2110_r0s3 <= cmp_i2110_r0s2;
     if (_GEN_2)
-      cmp_i2109_r0s4 <= cmp_i2109_r0s3;
+      cmp_i2110_r0s4 <= cmp_i2110_r0s3;
     if (_GEN_1)
-      cmp_i2109_r0s5 <= cmp_i2109_r0s4;
+      cmp_i2110_r0s5 <= cmp_i2110_r0s4;
     if (_GEN_5)
-      cmp_i2119_r0s1 <= _GEN_24;
+      cmp_i2120_r0s1 <= _GEN_24;
     if (_GEN_4)
-      cmp_i2119_r0s2 <= cmp_i2119_r0s1;
+      cmp_i2120_r0s2 <= cmp_i2120_r0s1;
     if (_GEN_3)
-      cmp_i2119_r0s3 <= cmp_i2119_r0s2;
+      cmp_i2120_r0s3 <= cmp_i2120_r0s2;
     if (_GEN_2)
-      cmp_i2119_r0s4 <= cmp_i2119_r0s3;
+      cmp_i2120_r0s4 <= cmp_i2120_r0s3;
     if (_GEN_1)
-      cmp_i2119_r0s5 <= cmp_i2119_r0s4;
+      cmp_i2120_r0s5 <= cmp_i2120_r0s4;
     if (_GEN_5)
-      conv_i2379_r0s1 <= in_dout[102:96] - 7'h1;
+      conv_i2380_r0s1 <= in_dout[102:96] - 7'h1;
     if (_GEN_4)
-      conv_i2379_r0s2 <= conv_i2379_r0s1;
+      conv_i2380_r0s2 <= conv_i2380_r0s1;
     if (_GEN_3)
-      conv_i2379_r0s3 <= conv_i2379_r0s2;
+      conv_i2380_r0s3 <= conv_i2380_r0s2;
     if (_GEN_2)
-      conv_i2379_r0s4 <= conv_i2379_r0s3;
+      conv_i2380_r0s4 <= conv_i2380_r0s3;
     if (_GEN_1) begin
-      conv_i2379_r0s5 <= conv_i2379_r0s4;
+      conv_i2380_r0s5 <= conv_i2380_r0s4;
       in_r0s5 <= in_r0s4;
     end
     if (_GEN_3)
@@ -440,18 +440,18 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_1)
       select_r0s5__6 <= select_r0s4__5;
     if (_GEN_5)
-      conv_i2428_r0s1 <= in_dout[120:117] - 4'h1;
+      conv_i2429_r0s1 <= in_dout[120:117] - 4'h1;
     if (_GEN_4)
-      conv_i2428_r0s2 <= conv_i2428_r0s1;
+      conv_i2429_r0s2 <= conv_i2429_r0s1;
     if (_GEN_3)
-      conv_i2428_r0s3 <= conv_i2428_r0s2;
+      conv_i2429_r0s3 <= conv_i2429_r0s2;
     if (_GEN_2)
-      conv_i2428_r0s4 <= conv_i2428_r0s3;
+      conv_i2429_r0s4 <= conv_i2429_r0s3;
     if (_GEN_1)
-      conv_i2428_r0s5 <= conv_i2428_r0s4;
+      conv_i2429_r0s5 <= conv_i2429_r0s4;
     if (_GEN_3)
       select_r0s3__6 <=
-        xor_r0s2__1 ? (or_cond83_r0s2 ? {conv_i2695_r0s2, 5'h0} : mul_i1216_r0s2) : 9'h0;
+        xor_r0s2__1 ? (or_cond83_r0s2 ? {conv_i2696_r0s2, 5'h0} : mul_i1217_r0s2) : 9'h0;
     if (_GEN_2)
       select_r0s4__6 <= select_r0s3__6;
     if (_GEN_1)
@@ -464,11 +464,11 @@ module kv_compress_inspect_request_speckv_Design(
          _GEN_32 ? 4'h0 : select_r0s5__6,
          _GEN_32 ? 9'h0 : select_r0s5__7,
          select_r0s5__2,
-         conv_i2428_r0s5,
+         conv_i2429_r0s5,
          in_r0s5[120:117],
-         conv_i2379_r0s5,
-         cmp_i2119_r0s5,
-         cmp_i2109_r0s5,
+         conv_i2380_r0s5,
+         cmp_i2120_r0s5,
+         cmp_i2110_r0s5,
          _GEN_30,
          and_r0s5__1 & ~_GEN_32,
          and_r0s5 & _GEN_29 ? select_r0s5__5 : 3'h0,
@@ -477,17 +477,17 @@ module kv_compress_inspect_request_speckv_Design(
       field_r0s6 <= _GEN_43[10:4];
     end
     if (_GEN_5)
-      loadedv_i_i440_r0s1 <= _GEN_18;
+      loadedv_i_i441_r0s1 <= _GEN_18;
     if (_GEN_4)
-      loadedv_i_i440_r0s2 <= loadedv_i_i440_r0s1;
+      loadedv_i_i441_r0s2 <= loadedv_i_i441_r0s1;
     if (_GEN_3)
-      loadedv_i_i440_r0s3 <= loadedv_i_i440_r0s2;
+      loadedv_i_i441_r0s3 <= loadedv_i_i441_r0s2;
     if (_GEN_2)
-      loadedv_i_i440_r0s4 <= loadedv_i_i440_r0s3;
+      loadedv_i_i441_r0s4 <= loadedv_i_i441_r0s3;
     if (_GEN_1)
-      loadedv_i_i440_r0s5 <= loadedv_i_i440_r0s4;
+      loadedv_i_i441_r0s5 <= loadedv_i_i441_r0s4;
     if (_GEN_0)
-      and_r0s6 <= ~_GEN_32 & loadedv_i_i440_r0s5;
+      and_r0s6 <= ~_GEN_32 & loadedv_i_i441_r0s5;
     if (_GEN_3)
       select_r0s3__7 <= xor_r0s2__2 ? 4'h0 : _GEN_23;
     if (_GEN_2)
@@ -497,12 +497,12 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_2)
       select_r0s4__8 <= select_r0s3__1;
     if (_GEN_1)
-      add_i1466_r0s5 <= _GEN_26 + {9'h0, select_r0s4__8};
+      add_i1467_r0s5 <= _GEN_26 + {9'h0, select_r0s4__8};
     if (_GEN_0) begin
       select_r0s6 <=
         _GEN_31
           ? _GEN_33
-          : xor_r0s5__1 ? {10'h0, select_r0s5__8} + {1'h0, add_i1466_r0s5} : _GEN_28;
+          : xor_r0s5__1 ? {10'h0, select_r0s5__8} + {1'h0, add_i1467_r0s5} : _GEN_28;
       in_r0s6 <= in_r0s5;
     end
     if (_GEN_5)

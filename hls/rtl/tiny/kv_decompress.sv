@@ -70,25 +70,25 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          xor_r0s3__1;
   reg          or_cond108_r0s1;
   reg          or_cond108_r0s2;
-  reg  [3:0]   conv_i3466_r0s1;
-  reg  [3:0]   conv_i3466_r0s2;
-  reg  [8:0]   mul_i2114_r0s1;
-  reg  [8:0]   mul_i2114_r0s2;
+  reg  [3:0]   conv_i3467_r0s1;
+  reg  [3:0]   conv_i3467_r0s2;
+  reg  [8:0]   mul_i2115_r0s1;
+  reg  [8:0]   mul_i2115_r0s2;
   reg  [3:0]   select_r0s3;
   reg  [4:0]   field_r0s3;
   reg  [4:0]   select_r0s4;
   reg  [4:0]   select_r0s1;
   reg  [4:0]   select_r0s2;
-  reg  [9:0]   mul_i1974_r0s1;
-  reg  [9:0]   mul_i1974_r0s2;
-  reg  [14:0]  mul_i2257_r0s3;
-  reg  [14:0]  mul_i2257_r0s4;
-  reg  [9:0]   mul_i1974_r0s3;
-  reg  [9:0]   mul_i1974_r0s4;
+  reg  [9:0]   mul_i1975_r0s1;
+  reg  [9:0]   mul_i1975_r0s2;
+  reg  [14:0]  mul_i2258_r0s3;
+  reg  [14:0]  mul_i2258_r0s4;
+  reg  [9:0]   mul_i1975_r0s3;
+  reg  [9:0]   mul_i1975_r0s4;
   reg  [12:0]  select_r0s5;
-  reg          cmp_i4226_r0s3;
-  reg          cmp_i4226_r0s4;
-  reg          cmp_i4226_r0s5;
+  reg          cmp_i4227_r0s3;
+  reg          cmp_i4227_r0s4;
+  reg          cmp_i4227_r0s5;
   reg          xor_r0s1__2;
   reg          xor_r0s2__2;
   reg          or_r0s1;
@@ -310,11 +310,11 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          brmerge111_r0s2;
   reg          v1247_r0s1;
   reg          v1247_r0s2;
-  reg          cmp_i4103_not_r0s1;
-  reg          cmp_i4103_not_r0s2;
+  reg          cmp_i4104_not_r0s1;
+  reg          cmp_i4104_not_r0s2;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
-  reg          cmp_i4115_r0s2;
+  reg          cmp_i4116_r0s2;
   reg          xor_r0s2__3;
   reg          or_r0s1__1;
   reg          and_r0s1__3;
@@ -342,18 +342,18 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          and_r0s4__3;
   reg          and_r0s5__3;
   reg  [12:0]  select_r0s6__2;
-  reg  [10:0]  loadedv_i4310_r0s5;
-  reg          loadedv_i_i1129_r0s1;
-  reg          loadedv_i_i1129_r0s2;
-  reg          loadedv_i_i1129_r0s3;
-  reg          loadedv_i_i1129_r0s4;
-  reg          loadedv_i_i1129_r0s5;
+  reg  [10:0]  loadedv_i4311_r0s5;
+  reg          loadedv_i_i1130_r0s1;
+  reg          loadedv_i_i1130_r0s2;
+  reg          loadedv_i_i1130_r0s3;
+  reg          loadedv_i_i1130_r0s4;
+  reg          loadedv_i_i1130_r0s5;
   reg  [10:0]  select_r0s6__3;
-  reg          cmp_i4243_not_r0s3;
-  reg          cmp_i4243_not_r0s4;
-  reg          cmp_i4243_not_r0s5;
-  reg          cmp_i4120_not_r0s1;
-  reg          cmp_i4120_not_r0s2;
+  reg          cmp_i4244_not_r0s3;
+  reg          cmp_i4244_not_r0s4;
+  reg          cmp_i4244_not_r0s5;
+  reg          cmp_i4121_not_r0s1;
+  reg          cmp_i4121_not_r0s2;
   reg          or_cond114_r0s1;
   reg          or_cond114_r0s2;
   reg  [7:0]   select_r0s3__3;
@@ -371,33 +371,33 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [2:0]   select_r0s4__4;
   reg  [2:0]   select_r0s5__4;
   reg  [7:0]   add_r0s6;
-  reg          cmp_i2980_r0s1;
-  reg          cmp_i2980_r0s2;
-  reg          cmp_i2980_r0s3;
-  reg          cmp_i2980_r0s4;
-  reg          cmp_i2980_r0s5;
-  reg          cmp_i2980_r0s6;
-  reg          cmp_i2990_r0s1;
-  reg          cmp_i2990_r0s2;
-  reg          cmp_i2990_r0s3;
-  reg          cmp_i2990_r0s4;
-  reg          cmp_i2990_r0s5;
-  reg          cmp_i2990_r0s6;
-  reg  [6:0]   conv_i3222_r0s1;
-  reg  [6:0]   conv_i3222_r0s2;
-  reg  [6:0]   conv_i3222_r0s3;
-  reg  [6:0]   conv_i3222_r0s4;
-  reg  [6:0]   conv_i3222_r0s5;
-  reg  [6:0]   conv_i3222_r0s6;
+  reg          cmp_i2981_r0s1;
+  reg          cmp_i2981_r0s2;
+  reg          cmp_i2981_r0s3;
+  reg          cmp_i2981_r0s4;
+  reg          cmp_i2981_r0s5;
+  reg          cmp_i2981_r0s6;
+  reg          cmp_i2991_r0s1;
+  reg          cmp_i2991_r0s2;
+  reg          cmp_i2991_r0s3;
+  reg          cmp_i2991_r0s4;
+  reg          cmp_i2991_r0s5;
+  reg          cmp_i2991_r0s6;
+  reg  [6:0]   conv_i3223_r0s1;
+  reg  [6:0]   conv_i3223_r0s2;
+  reg  [6:0]   conv_i3223_r0s3;
+  reg  [6:0]   conv_i3223_r0s4;
+  reg  [6:0]   conv_i3223_r0s5;
+  reg  [6:0]   conv_i3223_r0s6;
   reg  [576:0] in_r0s6;
-  reg  [3:0]   conv_i3235_r0s1;
-  reg  [3:0]   conv_i3235_r0s2;
-  reg  [3:0]   conv_i3235_r0s3;
-  reg  [3:0]   conv_i3235_r0s4;
-  reg  [3:0]   conv_i3235_r0s5;
-  reg  [3:0]   conv_i3235_r0s6;
-  reg  [9:0]   mul_i1974_r0s5;
-  reg  [9:0]   ref_tmp4_sroa_515013_0_shrunk_r0s6;
+  reg  [3:0]   conv_i3236_r0s1;
+  reg  [3:0]   conv_i3236_r0s2;
+  reg  [3:0]   conv_i3236_r0s3;
+  reg  [3:0]   conv_i3236_r0s4;
+  reg  [3:0]   conv_i3236_r0s5;
+  reg  [3:0]   conv_i3236_r0s6;
+  reg  [9:0]   mul_i1975_r0s5;
+  reg  [9:0]   ref_tmp4_sroa_515014_0_shrunk_r0s6;
   reg  [10:0]  select_r0s6__4;
   reg          and_r0s6;
   wire [94:0]  _GEN_6 =
@@ -407,12 +407,12 @@ module kv_decompress_inspect_frame_speckv_Design(
      select_r0s6__2[10:0],
      select_r0s6__1,
      select_r0s6,
-     ref_tmp4_sroa_515013_0_shrunk_r0s6,
-     conv_i3235_r0s6,
+     ref_tmp4_sroa_515014_0_shrunk_r0s6,
+     conv_i3236_r0s6,
      in_r0s6[120:117],
-     conv_i3222_r0s6,
-     cmp_i2990_r0s6,
-     cmp_i2980_r0s6,
+     conv_i3223_r0s6,
+     cmp_i2991_r0s6,
+     cmp_i2981_r0s6,
      1'h0,
      ref_tmp4_sroa_0_0_r0s6 + add_r0s6} | {1'h0, select_r0s6__4, 83'h0}
     + {12'h0, and_r0s6, 82'h0};
@@ -421,22 +421,22 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [3:0]   select_r0s4__5;
   reg  [3:0]   select_r0s5__5;
   reg  [3:0]   select_r0s4__6;
-  reg  [12:0]  add_i2359_r0s5;
+  reg  [12:0]  add_i2360_r0s5;
   reg  [13:0]  select_r0s6__5;
-  reg          cmp_i64_r0s1;
-  reg          cmp_i64_r0s2;
-  reg          cmp_i64_r0s3;
-  reg          cmp_i64_r0s4;
-  reg          cmp_i64_r0s5;
-  reg          cmp_i64_r0s6;
+  reg          cmp_i60_r0s1;
+  reg          cmp_i60_r0s2;
+  reg          cmp_i60_r0s3;
+  reg          cmp_i60_r0s4;
+  reg          cmp_i60_r0s5;
+  reg          cmp_i60_r0s6;
   reg          xor_r0s1__4;
   reg  [31:0]  crc_sroa_0_1_r0s2;
   reg  [31:0]  expected_sroa_0_1_r0s1;
   reg  [31:0]  expected_sroa_0_1_r0s2;
-  reg          cmp_i4109_r0s3;
-  reg          cmp_i4109_r0s4;
-  reg          cmp_i4109_r0s5;
-  reg          cmp_i4109_r0s6;
+  reg          cmp_i4110_r0s3;
+  reg          cmp_i4110_r0s4;
+  reg          cmp_i4110_r0s5;
+  reg          cmp_i4110_r0s6;
   assign _GEN = valid0_6 & ~(first_0_r0s6 & ~plans_full_n | ~seen_full_n);
   reg  [31:0]  expected_sroa_0_0_r0;
   reg  [31:0]  crc_sroa_0_0_r0;
@@ -760,26 +760,26 @@ module kv_decompress_inspect_frame_speckv_Design(
     {in_dout[268], in_dout[59], ^_GEN_151, ^_GEN_31, ^_GEN_187, ^_GEN_155};
   wire [5:0]   _GEN_229 =
     {in_dout[301], ^_GEN_48, ^_GEN_59, ^_GEN_125, ^_GEN_127, ^_GEN_208};
-  wire [10:0]  _GEN_230 = {10'h0, loadedv_i_i1129_r0s5};
+  wire [10:0]  _GEN_230 = {10'h0, loadedv_i_i1130_r0s5};
   wire [13:0]  _GEN_231 =
     xor_r0s5__1
-      ? {10'h0, select_r0s5__5} + {1'h0, add_i2359_r0s5}
-      : {4'h0, mul_i1974_r0s5};
+      ? {10'h0, select_r0s5__5} + {1'h0, add_i2360_r0s5}
+      : {4'h0, mul_i1975_r0s5};
   wire         _GEN_232 = in_dout[50:48] == 3'h1;
   wire         _GEN_233 = (|(in_dout[50:48])) & in_dout[52];
   wire         _GEN_234 = (|(in_dout[50:48])) & _GEN_232 | _GEN_233;
   wire         _GEN_235 = in_dout[197:192] == 6'h0;
   wire         _GEN_236 = in_dout[71:64] == 8'h1;
   wire         _GEN_237 = in_dout[50:49] == 2'h0;
-  wire [8:0]   _GEN_238 = mul_i2114_r0s2 + 9'h1F;
-  wire [3:0]   _GEN_239 = or_cond108_r0s2 ? conv_i3466_r0s2 : _GEN_238[8:5];
+  wire [8:0]   _GEN_238 = mul_i2115_r0s2 + 9'h1F;
+  wire [3:0]   _GEN_239 = or_cond108_r0s2 ? conv_i3467_r0s2 : _GEN_238[8:5];
   wire         _GEN_240 = in_dout[63:56] == 8'h2;
-  wire [14:0]  _GEN_241 = mul_i2257_r0s4 + 15'hF;
+  wire [14:0]  _GEN_241 = mul_i2258_r0s4 + 15'hF;
   wire [12:0]  _GEN_242 = {1'h0, {1'h0, _GEN_241[14:4]} + {11'h0, in_r0s4[52]}};
   wire [25:0]  _GEN_243 = {13'h0, select_r0s5};
   wire         _GEN_244 =
     (and_r0s5 | and_r0s5__1 & in_r0s5[223:198] >= _GEN_243)
-    & (and_r0s5 ? in_r0s5[223:198] == _GEN_243 : cmp_i4226_r0s5);
+    & (and_r0s5 ? in_r0s5[223:198] == _GEN_243 : cmp_i4227_r0s5);
   wire         _GEN_245 = in_dout[31:0] == 32'h46564B53;
   wire         _GEN_246 = in_dout[47:32] != 16'h3;
   wire [31:0]  _GEN_247 = first_0_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
@@ -6360,11 +6360,11 @@ module kv_decompress_inspect_frame_speckv_Design(
   wire [31:0]  _GEN_250 = _GEN_249 ^ _GEN_248;
   wire         _GEN_251 = _GEN_250 != 32'hB798B438;
   wire         _GEN_252 = brmerge111_r0s2 | v1247_r0s2;
-  wire         _GEN_253 = xor_r0s2__2 | _GEN_252 & cmp_i4103_not_r0s2;
-  wire [2:0]   _GEN_254 = {xor_r0s2__3, {2{cmp_i4115_r0s2}}};
+  wire         _GEN_253 = xor_r0s2__2 | _GEN_252 & cmp_i4104_not_r0s2;
+  wire [2:0]   _GEN_254 = {xor_r0s2__3, {2{cmp_i4116_r0s2}}};
   wire         _GEN_255 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_236);
   wire         _GEN_256 = and_r0s2__3 & ~_GEN_252;
-  wire         _GEN_257 = in_r0s2[191:160] != {16'h0, mul_i1974_r0s2, 6'h0};
+  wire         _GEN_257 = in_r0s2[191:160] != {16'h0, mul_i1975_r0s2, 6'h0};
   wire         _GEN_258 =
     _GEN_253 ? brmerge111_r0s2 & and_r0s2__2 & _GEN_254 == 3'h0 : ~_GEN_256 & ~_GEN_257;
   wire         _GEN_259 = ~_GEN_244 | xor_r0s5;
@@ -6475,13 +6475,13 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_4)
       or_cond108_r0s2 <= or_cond108_r0s1;
     if (_GEN_5)
-      conv_i3466_r0s1 <= ~(_GEN_268[6]) ? 4'h0 : in_dout[120:117];
+      conv_i3467_r0s1 <= ~(_GEN_268[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_4)
-      conv_i3466_r0s2 <= conv_i3466_r0s1;
+      conv_i3467_r0s2 <= conv_i3467_r0s1;
     if (_GEN_5)
-      mul_i2114_r0s1 <= {5'h0, _GEN_269[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i2115_r0s1 <= {5'h0, _GEN_269[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_4)
-      mul_i2114_r0s2 <= mul_i2114_r0s1;
+      mul_i2115_r0s2 <= mul_i2115_r0s1;
     if (_GEN_3) begin
       select_r0s3 <= _GEN_239;
       field_r0s3 <= _GEN_270[8:4];
@@ -6501,25 +6501,25 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_4)
       select_r0s2 <= select_r0s1;
     if (_GEN_5)
-      mul_i1974_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+      mul_i1975_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
     if (_GEN_4)
-      mul_i1974_r0s2 <= mul_i1974_r0s1;
+      mul_i1975_r0s2 <= mul_i1975_r0s1;
     if (_GEN_3)
-      mul_i2257_r0s3 <= {10'h0, select_r0s2} * {5'h0, mul_i1974_r0s2};
+      mul_i2258_r0s3 <= {10'h0, select_r0s2} * {5'h0, mul_i1975_r0s2};
     if (_GEN_2)
-      mul_i2257_r0s4 <= mul_i2257_r0s3;
+      mul_i2258_r0s4 <= mul_i2258_r0s3;
     if (_GEN_3)
-      mul_i1974_r0s3 <= mul_i1974_r0s2;
+      mul_i1975_r0s3 <= mul_i1975_r0s2;
     if (_GEN_2)
-      mul_i1974_r0s4 <= mul_i1974_r0s3;
+      mul_i1975_r0s4 <= mul_i1975_r0s3;
     if (_GEN_1)
-      select_r0s5 <= xor_r0s4 ? {8'h0, select_r0s4} + _GEN_242 : {3'h0, mul_i1974_r0s4};
+      select_r0s5 <= xor_r0s4 ? {8'h0, select_r0s4} + _GEN_242 : {3'h0, mul_i1975_r0s4};
     if (_GEN_3)
-      cmp_i4226_r0s3 <= in_r0s2[223:198] < {16'h0, mul_i1974_r0s2};
+      cmp_i4227_r0s3 <= in_r0s2[223:198] < {16'h0, mul_i1975_r0s2};
     if (_GEN_2)
-      cmp_i4226_r0s4 <= cmp_i4226_r0s3;
+      cmp_i4227_r0s4 <= cmp_i4227_r0s3;
     if (_GEN_1)
-      cmp_i4226_r0s5 <= cmp_i4226_r0s4;
+      cmp_i4227_r0s5 <= cmp_i4227_r0s4;
     if (_GEN_5)
       xor_r0s1__2 <= ~_GEN_245;
     if (_GEN_4)
@@ -6860,14 +6860,14 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_4)
       v1247_r0s2 <= v1247_r0s1;
     if (_GEN_5)
-      cmp_i4103_not_r0s1 <= _GEN_245;
+      cmp_i4104_not_r0s1 <= _GEN_245;
     if (_GEN_4)
-      cmp_i4103_not_r0s2 <= cmp_i4103_not_r0s1;
+      cmp_i4104_not_r0s2 <= cmp_i4104_not_r0s1;
     if (_GEN_5)
       and_r0s1__2 <= _GEN_245 & ~_GEN_246;
     if (_GEN_4) begin
       and_r0s2__2 <= and_r0s1__2;
-      cmp_i4115_r0s2 <= _GEN_251;
+      cmp_i4116_r0s2 <= _GEN_251;
       xor_r0s2__3 <= ~_GEN_251;
     end
     if (_GEN_5) begin
@@ -6880,7 +6880,7 @@ module kv_decompress_inspect_frame_speckv_Design(
     end
     if (_GEN_4)
       and_r0s2__3 <=
-        cmp_i4103_not_r0s1
+        cmp_i4104_not_r0s1
         & (or_r0s1__1
            | ~(and_r0s1__3 & {{526{add_r0s1[113]}}, add_r0s1[113:102]} == 538'h0));
     if (_GEN_3)
@@ -6891,7 +6891,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       xor_r0s5 <= xor_r0s4__1;
     if (_GEN_3)
       select_r0s3__1 <=
-        xor_r0s2 ? (or_cond108_r0s2 ? {conv_i3466_r0s2, 5'h0} : mul_i2114_r0s2) : 9'h0;
+        xor_r0s2 ? (or_cond108_r0s2 ? {conv_i3467_r0s2, 5'h0} : mul_i2115_r0s2) : 9'h0;
     if (_GEN_2)
       select_r0s4__1 <= select_r0s3__1;
     if (_GEN_1)
@@ -6930,34 +6930,34 @@ module kv_decompress_inspect_frame_speckv_Design(
       select_r0s6__2 <=
         _GEN_262 ? (_GEN_260 ? select_r0s5 : {2'h0, in_r0s5[208:198]}) : 13'h0;
     if (_GEN_1)
-      loadedv_i4310_r0s5 <= xor_r0s4 ? _GEN_241[14:4] : {1'h0, mul_i1974_r0s4};
+      loadedv_i4311_r0s5 <= xor_r0s4 ? _GEN_241[14:4] : {1'h0, mul_i1975_r0s4};
     if (_GEN_5)
-      loadedv_i_i1129_r0s1 <= _GEN_233;
+      loadedv_i_i1130_r0s1 <= _GEN_233;
     if (_GEN_4)
-      loadedv_i_i1129_r0s2 <= loadedv_i_i1129_r0s1;
+      loadedv_i_i1130_r0s2 <= loadedv_i_i1130_r0s1;
     if (_GEN_3)
-      loadedv_i_i1129_r0s3 <= loadedv_i_i1129_r0s2;
+      loadedv_i_i1130_r0s3 <= loadedv_i_i1130_r0s2;
     if (_GEN_2)
-      loadedv_i_i1129_r0s4 <= loadedv_i_i1129_r0s3;
+      loadedv_i_i1130_r0s4 <= loadedv_i_i1130_r0s3;
     if (_GEN_1)
-      loadedv_i_i1129_r0s5 <= loadedv_i_i1129_r0s4;
+      loadedv_i_i1130_r0s5 <= loadedv_i_i1130_r0s4;
     if (_GEN_0)
       select_r0s6__3 <=
         _GEN_262
-          ? (_GEN_260 | loadedv_i_i1129_r0s5
-               ? loadedv_i4310_r0s5
-               : _GEN_263 + loadedv_i4310_r0s5)
+          ? (_GEN_260 | loadedv_i_i1130_r0s5
+               ? loadedv_i4311_r0s5
+               : _GEN_263 + loadedv_i4311_r0s5)
           : 11'h0;
     if (_GEN_3)
-      cmp_i4243_not_r0s3 <= _GEN_258;
+      cmp_i4244_not_r0s3 <= _GEN_258;
     if (_GEN_2)
-      cmp_i4243_not_r0s4 <= cmp_i4243_not_r0s3;
+      cmp_i4244_not_r0s4 <= cmp_i4244_not_r0s3;
     if (_GEN_1)
-      cmp_i4243_not_r0s5 <= cmp_i4243_not_r0s4;
+      cmp_i4244_not_r0s5 <= cmp_i4244_not_r0s4;
     if (_GEN_5)
-      cmp_i4120_not_r0s1 <= _GEN_246;
+      cmp_i4121_not_r0s1 <= _GEN_246;
     if (_GEN_4)
-      cmp_i4120_not_r0s2 <= cmp_i4120_not_r0s1;
+      cmp_i4121_not_r0s2 <= cmp_i4121_not_r0s1;
     if (_GEN_5)
       or_cond114_r0s1 <= _GEN_255;
     if (_GEN_4)
@@ -6969,7 +6969,7 @@ module kv_decompress_inspect_frame_speckv_Design(
              _GEN_253
                ? (xor_r0s2__2
                     ? 3'h1
-                    : brmerge111_r0s2 ? (cmp_i4120_not_r0s2 ? 3'h2 : _GEN_254) : 3'h5)
+                    : brmerge111_r0s2 ? (cmp_i4121_not_r0s2 ? 3'h2 : _GEN_254) : 3'h5)
                : _GEN_256 ? {2'h3, or_cond114_r0s2} : {3{_GEN_257}}}
           : 8'h8;
     if (_GEN_2)
@@ -6978,7 +6978,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       select_r0s5__3 <= select_r0s4__3;
     if (_GEN_0)
       ref_tmp4_sroa_0_0_r0s6 <=
-        xor_r0s5 | ~_GEN_244 & cmp_i4243_not_r0s5 ? select_r0s5__3 : 8'h0;
+        xor_r0s5 | ~_GEN_244 & cmp_i4244_not_r0s5 ? select_r0s5__3 : 8'h0;
     if (_GEN_5)
       and_r0s1__4 <= in_dout[53] & (|(in_dout[50:48]));
     if (_GEN_4)
@@ -7003,64 +7003,64 @@ module kv_decompress_inspect_frame_speckv_Design(
       add_r0s6 <=
         {and_r0s5__4 & ~_GEN_259, 7'h0} + {1'h0, _GEN_259 ? 3'h0 : select_r0s5__4, 4'h0};
     if (_GEN_5)
-      cmp_i2980_r0s1 <= _GEN_236;
+      cmp_i2981_r0s1 <= _GEN_236;
     if (_GEN_4)
-      cmp_i2980_r0s2 <= cmp_i2980_r0s1;
+      cmp_i2981_r0s2 <= cmp_i2981_r0s1;
     if (_GEN_3)
-      cmp_i2980_r0s3 <= cmp_i2980_r0s2;
+      cmp_i2981_r0s3 <= cmp_i2981_r0s2;
     if (_GEN_2)
-      cmp_i2980_r0s4 <= cmp_i2980_r0s3;
+      cmp_i2981_r0s4 <= cmp_i2981_r0s3;
     if (_GEN_1)
-      cmp_i2980_r0s5 <= cmp_i2980_r0s4;
+      cmp_i2981_r0s5 <= cmp_i2981_r0s4;
     if (_GEN_0)
-      cmp_i2980_r0s6 <= cmp_i2980_r0s5;
+      cmp_i2981_r0s6 <= cmp_i2981_r0s5;
     if (_GEN_5)
-      cmp_i2990_r0s1 <= _GEN_240;
+      cmp_i2991_r0s1 <= _GEN_240;
     if (_GEN_4)
-      cmp_i2990_r0s2 <= cmp_i2990_r0s1;
+      cmp_i2991_r0s2 <= cmp_i2991_r0s1;
     if (_GEN_3)
-      cmp_i2990_r0s3 <= cmp_i2990_r0s2;
+      cmp_i2991_r0s3 <= cmp_i2991_r0s2;
     if (_GEN_2)
-      cmp_i2990_r0s4 <= cmp_i2990_r0s3;
+      cmp_i2991_r0s4 <= cmp_i2991_r0s3;
     if (_GEN_1)
-      cmp_i2990_r0s5 <= cmp_i2990_r0s4;
+      cmp_i2991_r0s5 <= cmp_i2991_r0s4;
     if (_GEN_0)
-      cmp_i2990_r0s6 <= cmp_i2990_r0s5;
+      cmp_i2991_r0s6 <= cmp_i2991_r0s5;
     if (_GEN_5)
-      conv_i3222_r0s1 <= in_dout[102:96] - 7'h1;
+      conv_i3223_r0s1 <= in_dout[102:96] - 7'h1;
     if (_GEN_4)
-      conv_i3222_r0s2 <= conv_i3222_r0s1;
+      conv_i3223_r0s2 <= conv_i3223_r0s1;
     if (_GEN_3)
-      conv_i3222_r0s3 <= conv_i3222_r0s2;
+      conv_i3223_r0s3 <= conv_i3223_r0s2;
     if (_GEN_2)
-      conv_i3222_r0s4 <= conv_i3222_r0s3;
+      conv_i3223_r0s4 <= conv_i3223_r0s3;
     if (_GEN_1)
-      conv_i3222_r0s5 <= conv_i3222_r0s4;
+      conv_i3223_r0s5 <= conv_i3223_r0s4;
     if (_GEN_0) begin
-      conv_i3222_r0s6 <= conv_i3222_r0s5;
+      conv_i3223_r0s6 <= conv_i3223_r0s5;
       in_r0s6 <= in_r0s5;
     end
     if (_GEN_5)
-      conv_i3235_r0s1 <= in_dout[120:117] - 4'h1;
+      conv_i3236_r0s1 <= in_dout[120:117] - 4'h1;
     if (_GEN_4)
-      conv_i3235_r0s2 <= conv_i3235_r0s1;
+      conv_i3236_r0s2 <= conv_i3236_r0s1;
     if (_GEN_3)
-      conv_i3235_r0s3 <= conv_i3235_r0s2;
+      conv_i3236_r0s3 <= conv_i3236_r0s2;
     if (_GEN_2)
-      conv_i3235_r0s4 <= conv_i3235_r0s3;
+      conv_i3236_r0s4 <= conv_i3236_r0s3;
     if (_GEN_1)
-      conv_i3235_r0s5 <= conv_i3235_r0s4;
+      conv_i3236_r0s5 <= conv_i3236_r0s4;
     if (_GEN_0)
-      conv_i3235_r0s6 <= conv_i3235_r0s5;
+      conv_i3236_r0s6 <= conv_i3236_r0s5;
     if (_GEN_1)
-      mul_i1974_r0s5 <= mul_i1974_r0s4;
+      mul_i1975_r0s5 <= mul_i1975_r0s4;
     if (_GEN_0) begin
-      ref_tmp4_sroa_515013_0_shrunk_r0s6 <= _GEN_259 ? 10'h0 : mul_i1974_r0s5;
+      ref_tmp4_sroa_515014_0_shrunk_r0s6 <= _GEN_259 ? 10'h0 : mul_i1975_r0s5;
       select_r0s6__4 <=
         _GEN_262
-          ? (_GEN_260 | ~loadedv_i_i1129_r0s5 ? _GEN_230 : _GEN_263 + _GEN_230)
+          ? (_GEN_260 | ~loadedv_i_i1130_r0s5 ? _GEN_230 : _GEN_263 + _GEN_230)
           : 11'h0;
-      and_r0s6 <= _GEN_261 & loadedv_i_i1129_r0s5;
+      and_r0s6 <= _GEN_261 & loadedv_i_i1130_r0s5;
     end
     if (_GEN_1)
       xor_r0s5__1 <= xor_r0s4;
@@ -7073,22 +7073,22 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_2)
       select_r0s4__6 <= select_r0s3;
     if (_GEN_1)
-      add_i2359_r0s5 <= _GEN_242 + {9'h0, select_r0s4__6};
+      add_i2360_r0s5 <= _GEN_242 + {9'h0, select_r0s4__6};
     if (_GEN_0)
       select_r0s6__5 <=
         _GEN_262 ? (_GEN_260 ? _GEN_231 : {3'h0, _GEN_263 + _GEN_231[10:0]}) : 14'h0;
     if (_GEN_5)
-      cmp_i64_r0s1 <= &(in_dout[575:512]);
+      cmp_i60_r0s1 <= &(in_dout[575:512]);
     if (_GEN_4)
-      cmp_i64_r0s2 <= cmp_i64_r0s1;
+      cmp_i60_r0s2 <= cmp_i60_r0s1;
     if (_GEN_3)
-      cmp_i64_r0s3 <= cmp_i64_r0s2;
+      cmp_i60_r0s3 <= cmp_i60_r0s2;
     if (_GEN_2)
-      cmp_i64_r0s4 <= cmp_i64_r0s3;
+      cmp_i60_r0s4 <= cmp_i60_r0s3;
     if (_GEN_1)
-      cmp_i64_r0s5 <= cmp_i64_r0s4;
+      cmp_i60_r0s5 <= cmp_i60_r0s4;
     if (_GEN_0)
-      cmp_i64_r0s6 <= cmp_i64_r0s5;
+      cmp_i60_r0s6 <= cmp_i60_r0s5;
     if (_GEN_5)
       xor_r0s1__4 <= ~first_0_r0;
     if (_GEN_4)
@@ -7098,13 +7098,13 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_4)
       expected_sroa_0_1_r0s2 <= expected_sroa_0_1_r0s1;
     if (_GEN_3)
-      cmp_i4109_r0s3 <= crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2;
+      cmp_i4110_r0s3 <= crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2;
     if (_GEN_2)
-      cmp_i4109_r0s4 <= cmp_i4109_r0s3;
+      cmp_i4110_r0s4 <= cmp_i4110_r0s3;
     if (_GEN_1)
-      cmp_i4109_r0s5 <= cmp_i4109_r0s4;
+      cmp_i4110_r0s5 <= cmp_i4110_r0s4;
     if (_GEN_0)
-      cmp_i4109_r0s6 <= cmp_i4109_r0s5;
+      cmp_i4110_r0s6 <= cmp_i4110_r0s5;
     if (_GEN_267)
       expected_sroa_0_0_r0 <= _GEN_266 ? 32'h0 : _GEN_265;
     if (~started | _GEN_4)
@@ -7137,7 +7137,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   assign in_read = _GEN_5;
   assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
-  assign seen_din = {cmp_i4109_r0s6, cmp_i64_r0s6, in_r0s6[576], in_r0s6[511:0]};
+  assign seen_din = {cmp_i4110_r0s6, cmp_i60_r0s6, in_r0s6[576], in_r0s6[511:0]};
   assign seen_waits = valid0_6 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s6;
   assign plans_din =

@@ -702,8 +702,8 @@ module kv_dma_route_speckv_Design(
 );
 
   wire         _GEN;
-  reg          r_sroa_441449_01492_r2;
-  reg  [25:0]  left_sroa_0_11493_r2;
+  reg          r_sroa_441452_01495_r2;
+  reg  [25:0]  left_sroa_0_11496_r2;
   wire         _GEN_0;
   reg          active3;
   reg          active2;
@@ -719,22 +719,22 @@ module kv_dma_route_speckv_Design(
   reg          valid0_0;
   wire         _GEN_4 = active0 & ~valid0_0;
   wire         _GEN_5 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_3);
-  reg          cmp_i316_r1s1;
+  reg          cmp_i288_r1s1;
   reg          xor_r1s1;
   reg          or_r1s1;
   reg          xor_r1s1__1;
-  wire         _GEN_6 = cmp_i316_r1s1 & xor_r1s1 | or_r1s1 | cmp_i316_r1s1 & xor_r1s1__1;
+  wire         _GEN_6 = cmp_i288_r1s1 & xor_r1s1 | or_r1s1 | cmp_i288_r1s1 & xor_r1s1__1;
   wire         _GEN_7 = _GEN_3 & _GEN_6;
   reg  [524:0] jobs_r1s1;
   reg          cmp_i_r1s1;
-  wire         _GEN_8 = cmp_i316_r1s1 & cmp_i_r1s1;
+  wire         _GEN_8 = cmp_i288_r1s1 & cmp_i_r1s1;
   wire         _GEN_9 = _GEN_8 & xor_r1s1__1 | _GEN_8 & xor_r1s1;
   reg          cmp_i156_r1s1;
-  reg          cmp_i3161507_r1s1;
-  wire         _GEN_10 = cmp_i3161507_r1s1 | _GEN_9;
+  reg          cmp_i2881510_r1s1;
+  wire         _GEN_10 = cmp_i2881510_r1s1 | _GEN_9;
   wire         _GEN_11 = ~_GEN_9 & ~((_GEN_9 ? cmp_i156_r1s1 : cmp_i_r1s1) | _GEN_10);
   reg          xor_r1s1__2;
-  wire         _GEN_12 = cmp_i316_r1s1 & _GEN_11;
+  wire         _GEN_12 = cmp_i288_r1s1 & _GEN_11;
   reg          and_r1s1;
   wire         _GEN_13 =
     _GEN_11 & xor_r1s1__2 | _GEN_12 & xor_r1s1__1 | _GEN_12 & xor_r1s1 | and_r1s1
@@ -748,20 +748,20 @@ module kv_dma_route_speckv_Design(
   reg          exit1_2;
   wire         _GEN_16 = _GEN_15 & exit1_2;
   reg          hold_18;
-  reg  [25:0]  shr_i_i_i621467_r1s1;
+  reg  [25:0]  shr_i_i_i621470_r1s1;
   reg  [25:0]  select_r1s1;
   reg  [25:0]  select_r1s1__1;
-  reg  [31:0]  hold_left_sroa_0_0151015191522;
-  reg          hold_cmp_i1601455150815201521;
-  reg  [7:0]   hold_conv_i_i843;
-  reg  [15:0]  hold_conv_i_i877;
-  reg  [15:0]  hold_conv_i_i911;
-  reg  [31:0]  hold_conv_i_i291;
-  reg  [63:0]  hold_conv_i_i983;
-  reg  [63:0]  hold_conv_i_i1034;
-  reg  [31:0]  hold_conv_i_i1068;
+  reg  [31:0]  hold_left_sroa_0_0151315221525;
+  reg          hold_cmp_i1601458151115231524;
+  reg  [7:0]   hold_conv_i_i846;
+  reg  [15:0]  hold_conv_i_i880;
+  reg  [15:0]  hold_conv_i_i914;
+  reg  [31:0]  hold_conv_i_i263;
+  reg  [63:0]  hold_conv_i_i986;
+  reg  [63:0]  hold_conv_i_i1037;
+  reg  [31:0]  hold_conv_i_i1071;
   reg  [63:0]  hold_20;
-  reg  [525:0] hold_or_i395;
+  reg  [525:0] hold_or_i367;
   reg          hold_tobool_not;
   assign _GEN_2 =
     valid2_0 & ~(~hold_18 & ~far_empty_n | hold_18 & ~near_empty_n)
@@ -772,22 +772,22 @@ module kv_dma_route_speckv_Design(
   reg          and_r2s1__1;
   reg  [32:0]  add_r2s1;
   wire         _GEN_17 =
-    hold_cmp_i1601455150815201521 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1)
+    hold_cmp_i1601458151115231524 | xor_r2s1__1 & ~(and_r2s1 & and_r2s1__1)
       ? xor_r2s1__1
       : hold_20 != {31'h0, add_r2s1};
   reg          and_r2s1__2;
-  reg          loadedv42_not1494_r2s1;
-  wire         _GEN_18 = loadedv42_not1494_r2s1 ? r_sroa_441449_01492_r2 : _GEN_17;
+  reg          loadedv41_not1497_r2s1;
+  wire         _GEN_18 = loadedv41_not1497_r2s1 ? r_sroa_441452_01495_r2 : _GEN_17;
   wire         _GEN_19 = and_r2s1__2 & ~_GEN_18;
   reg  [511:0] beat_sroa_0_0_r2s1;
-  wire         _GEN_20 = left_sroa_0_11493_r2 == 26'h1;
-  reg          cmp_i312_r2s1;
-  wire [576:0] _GEN_21 = {cmp_i312_r2s1, 64'hFFFFFFFFFFFFFFFF, beat_sroa_0_0_r2s1};
+  wire         _GEN_20 = left_sroa_0_11496_r2 == 26'h1;
+  reg          cmp_i284_r2s1;
+  wire [576:0] _GEN_21 = {cmp_i284_r2s1, 64'hFFFFFFFFFFFFFFFF, beat_sroa_0_0_r2s1};
   reg          and_r2s1__3;
   assign _GEN_1 =
     valid2_1
     & ~(xor_r2s1 & ~routed_full_n | _GEN_19 & ~to_decompress_full_n | and_r2s1__3
-        & ~to_compress_full_n | hold_cmp_i1601455150815201521 & ~copied_full_n);
+        & ~to_compress_full_n | hold_cmp_i1601458151115231524 & ~copied_full_n);
   wire         _GEN_22 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
   wire         _GEN_23 = active3 & ~valid3_0;
@@ -820,10 +820,10 @@ module kv_dma_route_speckv_Design(
   reg          exit3_0;
   reg          exit3_1;
   assign _GEN_0 = _GEN_4 | _GEN_23 & exit3_0;
-  reg          loadedv42_not1494_r2;
+  reg          loadedv41_not1497_r2;
   wire         _GEN_24 = jobs_dout[47:32] == 16'h1;
-  wire         _GEN_25 = cmp_i316_r1s1 & ~_GEN_11;
-  wire         _GEN_26 = cmp_i316_r1s1 & ~_GEN_10;
+  wire         _GEN_25 = cmp_i288_r1s1 & ~_GEN_11;
+  wire         _GEN_26 = cmp_i288_r1s1 & ~_GEN_10;
   wire [511:0] _GEN_27 = ~hold_18 ? far_dout : near_dout;
   wire         _GEN_28 = jobs_dout[2:0] == 3'h3;
   wire [575:0] _GEN_29 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_28, 5'h0};
@@ -834,14 +834,14 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_34 = _GEN_28 & _GEN_24;
   always_ff @(posedge clk) begin
     if (_GEN_5) begin
-      cmp_i316_r1s1 <= _GEN_32;
+      cmp_i288_r1s1 <= _GEN_32;
       xor_r1s1 <= ~_GEN_24;
       or_r1s1 <= ~_GEN_33 | _GEN_34;
       xor_r1s1__1 <= ~_GEN_28;
       jobs_r1s1 <= jobs_dout;
       cmp_i_r1s1 <= _GEN_33;
       cmp_i156_r1s1 <= _GEN_28;
-      cmp_i3161507_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
+      cmp_i2881510_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
       xor_r1s1__2 <= ~_GEN_33;
       and_r1s1 <= _GEN_34;
       xor_r1s1__3 <= ~_GEN_32;
@@ -857,54 +857,54 @@ module kv_dma_route_speckv_Design(
       hold_18 <= ~_GEN_31 & ~_GEN_9;
     end
     if (_GEN_5) begin
-      shr_i_i_i621467_r1s1 <= _GEN_29[31:6];
+      shr_i_i_i621470_r1s1 <= _GEN_29[31:6];
       select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : _GEN_29[31:6];
       select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
     end
     if (_GEN_3) begin
-      hold_left_sroa_0_0151015191522 <=
-        {6'h0, _GEN_31 ? shr_i_i_i621467_r1s1 : _GEN_9 ? select_r1s1 : select_r1s1__1};
-      hold_cmp_i1601455150815201521 <= _GEN_31 | _GEN_9 ? cmp_i156_r1s1 : cmp_i_r1s1;
+      hold_left_sroa_0_0151315221525 <=
+        {6'h0, _GEN_31 ? shr_i_i_i621470_r1s1 : _GEN_9 ? select_r1s1 : select_r1s1__1};
+      hold_cmp_i1601458151115231524 <= _GEN_31 | _GEN_9 ? cmp_i156_r1s1 : cmp_i_r1s1;
     end
     if (_GEN_5) begin
-      hold_conv_i_i843 <= jobs_dout[23:16];
-      hold_conv_i_i877 <= jobs_dout[271:256];
-      hold_conv_i_i911 <= jobs_dout[287:272];
-      hold_conv_i_i291 <= jobs_dout[223:192];
-      hold_conv_i_i983 <= jobs_dout[383:320];
-      hold_conv_i_i1034 <= jobs_dout[447:384];
-      hold_conv_i_i1068 <= jobs_dout[319:288];
+      hold_conv_i_i846 <= jobs_dout[23:16];
+      hold_conv_i_i880 <= jobs_dout[271:256];
+      hold_conv_i_i914 <= jobs_dout[287:272];
+      hold_conv_i_i263 <= jobs_dout[223:192];
+      hold_conv_i_i986 <= jobs_dout[383:320];
+      hold_conv_i_i1037 <= jobs_dout[447:384];
+      hold_conv_i_i1071 <= jobs_dout[319:288];
       hold_20 <= {32'h0, jobs_dout[255:224]};
-      hold_or_i395 <= {1'h0, jobs_dout};
+      hold_or_i367 <= {1'h0, jobs_dout};
       hold_tobool_not <= ~(jobs_dout[524]);
     end
     if (_GEN_2) begin
-      xor_r2s1 <= ~loadedv42_not1494_r2;
-      xor_r2s1__1 <= ~hold_cmp_i1601455150815201521;
+      xor_r2s1 <= ~loadedv41_not1497_r2;
+      xor_r2s1__1 <= ~hold_cmp_i1601458151115231524;
       and_r2s1 <=
-        _GEN_27[415:384] == hold_conv_i_i1068 & _GEN_27[71:64] == hold_conv_i_i843
-        & _GEN_27[111:96] == hold_conv_i_i877;
+        _GEN_27[415:384] == hold_conv_i_i1071 & _GEN_27[71:64] == hold_conv_i_i846
+        & _GEN_27[111:96] == hold_conv_i_i880;
       and_r2s1__1 <=
-        _GEN_27[127:112] == hold_conv_i_i911 & _GEN_27[191:160] == hold_conv_i_i291
-        & _GEN_27[319:256] == hold_conv_i_i983 & _GEN_27[383:320] == hold_conv_i_i1034;
+        _GEN_27[127:112] == hold_conv_i_i914 & _GEN_27[191:160] == hold_conv_i_i263
+        & _GEN_27[319:256] == hold_conv_i_i986 & _GEN_27[383:320] == hold_conv_i_i1037;
       add_r2s1 <= {1'h0, _GEN_27[223:192]} + 33'h40;
-      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1601455150815201521;
-      loadedv42_not1494_r2s1 <= loadedv42_not1494_r2;
+      and_r2s1__2 <= ~hold_18 & ~hold_cmp_i1601458151115231524;
+      loadedv41_not1497_r2s1 <= loadedv41_not1497_r2;
       beat_sroa_0_0_r2s1 <= _GEN_27;
-      cmp_i312_r2s1 <= _GEN_20;
-      and_r2s1__3 <= hold_18 & ~hold_cmp_i1601455150815201521;
+      cmp_i284_r2s1 <= _GEN_20;
+      and_r2s1__3 <= hold_18 & ~hold_cmp_i1601458151115231524;
     end
     if (valid3_0) begin
       exit3_0 <= hold_tobool_not;
       exit3_1 <= ~hold_tobool_not;
     end
     if (_GEN_16 | _GEN_2) begin
-      loadedv42_not1494_r2 <= ~_GEN_16 | hold_18;
-      left_sroa_0_11493_r2 <=
-        _GEN_16 ? hold_left_sroa_0_0151015191522[25:0] : left_sroa_0_11493_r2 - 26'h1;
+      loadedv41_not1497_r2 <= ~_GEN_16 | hold_18;
+      left_sroa_0_11496_r2 <=
+        _GEN_16 ? hold_left_sroa_0_0151315221525[25:0] : left_sroa_0_11496_r2 - 26'h1;
     end
     if (_GEN_16 | _GEN_1)
-      r_sroa_441449_01492_r2 <= ~_GEN_16 & _GEN_18;
+      r_sroa_441452_01495_r2 <= ~_GEN_16 & _GEN_18;
   end // always_ff @(posedge)
   assign _GEN = _GEN_15 & exit1_0 | _GEN_15 & exit1_1 | _GEN_22;
   assign jobs_read = _GEN_5;
@@ -934,11 +934,11 @@ module kv_dma_route_speckv_Design(
   assign to_decompress_write = _GEN_1 & _GEN_19;
   assign to_decompress_din = _GEN_21;
   assign to_decompress_waits = valid2_1 & _GEN_19 & ~to_decompress_full_n;
-  assign copied_write = _GEN_1 & hold_cmp_i1601455150815201521;
+  assign copied_write = _GEN_1 & hold_cmp_i1601458151115231524;
   assign copied_din = beat_sroa_0_0_r2s1;
-  assign copied_waits = valid2_1 & hold_cmp_i1601455150815201521 & ~copied_full_n;
+  assign copied_waits = valid2_1 & hold_cmp_i1601458151115231524 & ~copied_full_n;
   assign routed_write = _GEN_7 | _GEN_1 & xor_r2s1;
-  assign routed_din = _GEN_7 ? {1'h0, jobs_r1s1} : {_GEN_17, 525'h0} | hold_or_i395;
+  assign routed_din = _GEN_7 ? {1'h0, jobs_r1s1} : {_GEN_17, 525'h0} | hold_or_i367;
   assign routed_waits = (valid1_1 & _GEN_6 | valid2_1 & xor_r2s1) & ~routed_full_n;
   assign ap_done = _GEN_23 & exit3_1;
 endmodule
@@ -1054,15 +1054,15 @@ module kv_dma_sink_speckv_Design(
   reg          hold_cmp_i_not;
   reg          hold_or_cond4;
   reg          hold_or_cond1784_not;
-  reg  [525:0] hold_loadedv_i1159;
+  reg  [525:0] hold_loadedv_i1151;
   reg  [575:0] hold_0;
-  reg  [575:0] hold_shr_i11661794;
+  reg  [575:0] hold_shr_i11581794;
   reg          hold_16;
   reg          hold_tobool8;
-  reg  [7:0]   hold_storedv_i1174;
+  reg  [7:0]   hold_storedv_i1166;
   reg  [31:0]  hold_conv_i2841696171918491868;
   reg  [31:0]  hold_conv_i414;
-  reg  [7:0]   hold_storedv_i1180;
+  reg  [7:0]   hold_storedv_i1172;
   reg          hold_tobool_not;
   wire         _GEN_19 = _GEN_5 & hold_15;
   assign _GEN_5 = valid2_0 & ~(~segments_empty_n | hold_15 & ~near_commands_full_n);
@@ -1088,10 +1088,10 @@ module kv_dma_sink_speckv_Design(
   reg          or_cond1793_r4s1;
   reg          xor_r4s1;
   reg          xor_r4s1__1;
-  reg  [511:0] loadedv_i1227_r4s1;
+  reg  [511:0] loadedv_i1232_r4s1;
   reg  [511:0] copied_r4s1;
   wire [511:0] _GEN_30 =
-    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1227_r4s1 : copied_r4s1) : beat_sroa_0_11826_r4;
+    xor_r4s1__1 ? (xor_r4s1 ? loadedv_i1232_r4s1 : copied_r4s1) : beat_sroa_0_11826_r4;
   reg          xor_r4s1__2;
   assign _GEN_3 =
     valid4_1 & ~(or_cond1793_r4s1 & ~near_full_n | xor_r4s1__2 & ~far_full_n);
@@ -1118,7 +1118,7 @@ module kv_dma_sink_speckv_Design(
   wire [7:0]   _GEN_42 =
     (_GEN_37 | ~hold_or_cond1784_not & hold_cmp_i_not | ~hold_tobool8 & hold_cmp_i_not)
     & (~_GEN_37 | hold_0[47:32] == 16'h1)
-      ? hold_storedv_i1174
+      ? hold_storedv_i1166
       : 8'h0;
   wire         _GEN_43 = _GEN_2 & ~hold_tobool_not;
   wire         _GEN_44 = valid5_0 & ~hold_tobool_not;
@@ -1233,15 +1233,15 @@ module kv_dma_sink_speckv_Design(
       hold_or_cond4 <= _GEN_15;
     if (_GEN_7) begin
       hold_or_cond1784_not <= _GEN_10;
-      hold_loadedv_i1159 <= routed_dout;
+      hold_loadedv_i1151 <= routed_dout;
       hold_0 <= {50'h0, routed_dout};
-      hold_shr_i11661794 <= {562'h0, routed_dout[525:512]};
+      hold_shr_i11581794 <= {562'h0, routed_dout[525:512]};
       hold_16 <= _GEN_55 & _GEN_52;
       hold_tobool8 <= ~(routed_dout[523]);
-      hold_storedv_i1174 <= {1'h0, routed_dout[522:516]};
+      hold_storedv_i1166 <= {1'h0, routed_dout[522:516]};
       hold_conv_i2841696171918491868 <= _GEN_53;
       hold_conv_i414 <= routed_dout[223:192];
-      hold_storedv_i1180 <= {7'h0, routed_dout[524]};
+      hold_storedv_i1172 <= {7'h0, routed_dout[524]};
       hold_tobool_not <= ~(routed_dout[524]);
     end
     if (valid3_0) begin
@@ -1255,7 +1255,7 @@ module kv_dma_sink_speckv_Design(
       or_cond1793_r4s1 <= hold_or_cond6 & (hold_cmp_i782 | ~_GEN_57);
       xor_r4s1 <= ~hold_cmp_i782;
       xor_r4s1__1 <= ~waiting_01829_r4;
-      loadedv_i1227_r4s1 <= _GEN_29[511:0];
+      loadedv_i1232_r4s1 <= _GEN_29[511:0];
       copied_r4s1 <= copied_dout;
       xor_r4s1__2 <= ~hold_or_cond4;
     end
@@ -1314,7 +1314,7 @@ module kv_dma_sink_speckv_Design(
   assign far_waits = valid4_1 & xor_r4s1__2 & ~far_full_n;
   assign sunk_write = _GEN_2;
   assign sunk_din =
-    {hold_storedv_i1180[0],
+    {hold_storedv_i1172[0],
      hold_15 ? hold_bytes_sroa_0_0 : 32'h0,
      _GEN_39 ? (_GEN_38 ? 32'h0 : hold_0[255:224]) : hold_conv_i414,
      hold_15 & ~hold_18,
@@ -1331,11 +1331,11 @@ module kv_dma_sink_speckv_Design(
             : hold_or_cond1784_not ? 32'h0 : hold_conv_i2841696171918491868,
           _GEN_40},
      4'h0,
-     ~(hold_loadedv_i1159[525])
+     ~(hold_loadedv_i1151[525])
        ? (hold_16
             ? 4'h4
             : hold_or_cond1784_not | answer_sroa_0_0_lcssa_r5[87:80] == 8'h0
-                ? hold_shr_i11661794[3:0]
+                ? hold_shr_i11581794[3:0]
                 : 4'h6)
        : 4'h5,
      hold_0[511:448]};
@@ -1628,6 +1628,37 @@ module kv_dma_complete(
   assign ap_done = _GEN_28 & exit5_0;
 endmodule
 
+module kv_dma_identify_speckv_Design_19201U(
+  input         clk,
+                rst,
+                ap_start,
+  output        kernel_id_write,
+  output [31:0] kernel_id_din,
+  output        design_hash_write,
+  output [63:0] design_hash_din,
+  output        ap_done
+);
+
+  reg  active0;
+  reg  valid0_0;
+  wire _GEN = active0 & ~valid0_0;
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      valid0_0 <= 1'h0;
+      active0 <= 1'h0;
+    end
+    else begin
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN;
+    end
+  end // always_ff @(posedge)
+  assign kernel_id_write = valid0_0;
+  assign kernel_id_din = 32'h4B010003;
+  assign design_hash_write = valid0_0;
+  assign design_hash_din = 64'hAA619614E73FA434;
+  assign ap_done = _GEN;
+endmodule
+
 module kv_dma_finish(
   input         clk,
                 rst,
@@ -1756,12 +1787,12 @@ module kv_dma(
   input          m_axi_far_BID,
                  m_axi_far_BUSER,
                  s_axi_control_AWVALID,
-  input  [7:0]   s_axi_control_AWADDR,
+  input  [8:0]   s_axi_control_AWADDR,
   input          s_axi_control_WVALID,
   input  [31:0]  s_axi_control_WDATA,
   input  [3:0]   s_axi_control_WSTRB,
   input          s_axi_control_ARVALID,
-  input  [7:0]   s_axi_control_ARADDR,
+  input  [8:0]   s_axi_control_ARADDR,
   input          s_axi_control_RREADY,
                  s_axi_control_BREADY,
   output         request_out_TVALID,
@@ -1930,6 +1961,7 @@ module kv_dma(
   reg           held;
   reg           running;
   reg           finish_u_returned;
+  reg           identify_speckv_Design_19201U_u_returned;
   reg           complete_u_returned;
   reg           sink_speckv_Design_u_returned;
   reg           route_speckv_Design_u_returned;
@@ -1940,7 +1972,7 @@ module kv_dma(
   wire          _control_registers_u_arready;
   wire          _control_registers_u_ap_start;
   wire          _control_registers_u_ap_continue;
-  wire [1855:0] _control_registers_u_arguments;
+  wire [2175:0] _control_registers_u_arguments;
   wire          _far_write_u_command_ready;
   wire          _far_write_u_data_ready;
   wire          _far_write_u_status_valid;
@@ -1975,6 +2007,11 @@ module kv_dma(
   wire          _finish_u_failed_write;
   wire [31:0]   _finish_u_failed_din;
   wire          _finish_u_ap_done;
+  wire          _identify_speckv_Design_19201U_u_kernel_id_write;
+  wire [31:0]   _identify_speckv_Design_19201U_u_kernel_id_din;
+  wire          _identify_speckv_Design_19201U_u_design_hash_write;
+  wire [63:0]   _identify_speckv_Design_19201U_u_design_hash_din;
+  wire          _identify_speckv_Design_19201U_u_ap_done;
   wire          _complete_u_sunk_read;
   wire          _complete_u_near_reads_read;
   wire          _complete_u_far_reads_read;
@@ -2149,18 +2186,22 @@ module kv_dma(
   wire          _GEN_4 = route_speckv_Design_u_returned | _route_speckv_Design_u_ap_done;
   wire          _GEN_5 = sink_speckv_Design_u_returned | _sink_speckv_Design_u_ap_done;
   wire          _GEN_6 = complete_u_returned | _complete_u_ap_done;
-  wire          _GEN_7 = finish_u_returned | _finish_u_ap_done;
-  wire          _GEN_8 =
+  wire          _GEN_7 =
+    identify_speckv_Design_19201U_u_returned | _identify_speckv_Design_19201U_u_ap_done;
+  wire          _GEN_8 = finish_u_returned | _finish_u_ap_done;
+  wire          _GEN_9 =
     running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6 & _GEN_7
-    & ~_fifo_request_out_empty_n & ~_fifo_frame_out_empty_n;
-  wire          _GEN_9 = _GEN_8 | held;
-  wire          _GEN_10 = _control_registers_u_ap_start & ~running & ~held;
+    & _GEN_8 & ~_fifo_request_out_empty_n & ~_fifo_frame_out_empty_n;
+  wire          _GEN_10 = _GEN_9 | held;
+  wire          _GEN_11 = _control_registers_u_ap_start & ~running & ~held;
   reg  [31:0]   done_register;
   reg  [31:0]   failed_register;
   reg  [63:0]   near_read_bytes_register;
   reg  [63:0]   near_written_bytes_register;
   reg  [63:0]   far_read_bytes_register;
   reg  [63:0]   far_written_bytes_register;
+  reg  [31:0]   kernel_id_register;
+  reg  [63:0]   design_hash_register;
   assign _control_registers_u_arguments_63to0 = _control_registers_u_arguments[63:0];
   assign _control_registers_u_arguments_159to96 = _control_registers_u_arguments[159:96];
   assign _control_registers_u_arguments_255to192 =
@@ -2177,6 +2218,8 @@ module kv_dma(
   reg           near_written_bytes_ap_vld;
   reg           far_read_bytes_ap_vld;
   reg           far_written_bytes_ap_vld;
+  reg           kernel_id_ap_vld;
+  reg           design_hash_ap_vld;
   always_ff @(posedge ap_clk) begin
     if (_GEN) begin
       ask_u_returned <= 1'h0;
@@ -2186,6 +2229,7 @@ module kv_dma(
       route_speckv_Design_u_returned <= 1'h0;
       sink_speckv_Design_u_returned <= 1'h0;
       complete_u_returned <= 1'h0;
+      identify_speckv_Design_19201U_u_returned <= 1'h0;
       finish_u_returned <= 1'h0;
       running <= 1'h0;
       held <= 1'h0;
@@ -2195,24 +2239,29 @@ module kv_dma(
       near_written_bytes_register <= 64'h0;
       far_read_bytes_register <= 64'h0;
       far_written_bytes_register <= 64'h0;
+      kernel_id_register <= 32'h0;
+      design_hash_register <= 64'h0;
       done_ap_vld <= 1'h0;
       failed_ap_vld <= 1'h0;
       near_read_bytes_ap_vld <= 1'h0;
       near_written_bytes_ap_vld <= 1'h0;
       far_read_bytes_ap_vld <= 1'h0;
       far_written_bytes_ap_vld <= 1'h0;
+      kernel_id_ap_vld <= 1'h0;
+      design_hash_ap_vld <= 1'h0;
     end
     else begin
-      ask_u_returned <= _GEN_0 & ~_GEN_8;
-      vouch_u_returned <= _GEN_1 & ~_GEN_8;
-      parse_u_returned <= _GEN_2 & ~_GEN_8;
-      source_u_returned <= _GEN_3 & ~_GEN_8;
-      route_speckv_Design_u_returned <= _GEN_4 & ~_GEN_8;
-      sink_speckv_Design_u_returned <= _GEN_5 & ~_GEN_8;
-      complete_u_returned <= _GEN_6 & ~_GEN_8;
-      finish_u_returned <= _GEN_7 & ~_GEN_8;
-      running <= _GEN_10 | running & ~_GEN_8;
-      held <= _GEN_9 & ~_control_registers_u_ap_continue;
+      ask_u_returned <= _GEN_0 & ~_GEN_9;
+      vouch_u_returned <= _GEN_1 & ~_GEN_9;
+      parse_u_returned <= _GEN_2 & ~_GEN_9;
+      source_u_returned <= _GEN_3 & ~_GEN_9;
+      route_speckv_Design_u_returned <= _GEN_4 & ~_GEN_9;
+      sink_speckv_Design_u_returned <= _GEN_5 & ~_GEN_9;
+      complete_u_returned <= _GEN_6 & ~_GEN_9;
+      identify_speckv_Design_19201U_u_returned <= _GEN_7 & ~_GEN_9;
+      finish_u_returned <= _GEN_8 & ~_GEN_9;
+      running <= _GEN_11 | running & ~_GEN_9;
+      held <= _GEN_10 & ~_control_registers_u_ap_continue;
       if (_finish_u_done_write)
         done_register <= _finish_u_done_din;
       if (_finish_u_failed_write)
@@ -2225,30 +2274,42 @@ module kv_dma(
         far_read_bytes_register <= _complete_u_far_read_bytes_din;
       if (_complete_u_far_written_bytes_write)
         far_written_bytes_register <= _complete_u_far_written_bytes_din;
+      if (_identify_speckv_Design_19201U_u_kernel_id_write)
+        kernel_id_register <= _identify_speckv_Design_19201U_u_kernel_id_din;
+      if (_identify_speckv_Design_19201U_u_design_hash_write)
+        design_hash_register <= _identify_speckv_Design_19201U_u_design_hash_din;
       done_ap_vld <=
         _finish_u_done_write | done_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h1F);
+            & s_axi_control_ARADDR[8:2] == 7'h1F);
       failed_ap_vld <=
         _finish_u_failed_write | failed_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h23);
+            & s_axi_control_ARADDR[8:2] == 7'h23);
       near_read_bytes_ap_vld <=
         _complete_u_near_read_bytes_write | near_read_bytes_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h28);
+            & s_axi_control_ARADDR[8:2] == 7'h28);
       near_written_bytes_ap_vld <=
         _complete_u_near_written_bytes_write | near_written_bytes_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h2E);
+            & s_axi_control_ARADDR[8:2] == 7'h2E);
       far_read_bytes_ap_vld <=
         _complete_u_far_read_bytes_write | far_read_bytes_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h34);
+            & s_axi_control_ARADDR[8:2] == 7'h34);
       far_written_bytes_ap_vld <=
         _complete_u_far_written_bytes_write | far_written_bytes_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
-            & s_axi_control_ARADDR[7:2] == 6'h3A);
+            & s_axi_control_ARADDR[8:2] == 7'h3A);
+      kernel_id_ap_vld <=
+        _identify_speckv_Design_19201U_u_kernel_id_write | kernel_id_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h3F);
+      design_hash_ap_vld <=
+        _identify_speckv_Design_19201U_u_design_hash_write | design_hash_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h44);
     end
   end // always_ff @(posedge)
   hlsc_fifo #(
@@ -2659,7 +2720,7 @@ module kv_dma(
     .rst             (_GEN),
     .commands_full_n (_fifo_batch_command_full_n),
     .batch_beats_arg (_control_registers_u_arguments[607:576]),
-    .ap_start        (_GEN_10),
+    .ap_start        (_GEN_11),
     .commands_write  (_ask_u_commands_write),
     .commands_din    (_ask_u_commands_din),
     .commands_waits  (fifo_batch_command_writer_waits),
@@ -2674,7 +2735,7 @@ module kv_dma(
     .statuses_empty_n (_fifo_batch_status_empty_n),
     .sound_full_n     (_fifo_sound_full_n),
     .batch_beats_arg  (_control_registers_u_arguments[607:576]),
-    .ap_start         (_GEN_10),
+    .ap_start         (_GEN_11),
     .batch_read       (_vouch_u_batch_read),
     .batch_waits      (fifo_batch_reader_waits),
     .statuses_read    (_vouch_u_statuses_read),
@@ -2695,7 +2756,7 @@ module kv_dma(
     .batch_beats_arg (_control_registers_u_arguments[607:576]),
     .near_bytes_arg  (_control_registers_u_arguments[703:640]),
     .far_bytes_arg   (_control_registers_u_arguments[799:736]),
-    .ap_start        (_GEN_10),
+    .ap_start        (_GEN_11),
     .batch_read      (_parse_u_batch_read),
     .batch_waits     (fifo_sound_reader_waits),
     .jobs_write      (_parse_u_jobs_write),
@@ -2719,7 +2780,7 @@ module kv_dma(
     .near_full_n      (_fifo_near_reads_full_n),
     .far_full_n       (_fifo_far_reads_full_n),
     .jobs_full_n      (_fifo_sourced_full_n),
-    .ap_start         (_GEN_10),
+    .ap_start         (_GEN_11),
     .jobs_in_read     (_source_u_jobs_in_read),
     .jobs_in_waits    (fifo_parsed_reader_waits),
     .segments_read    (_source_u_segments_read),
@@ -2748,7 +2809,7 @@ module kv_dma(
     .to_decompress_full_n (_fifo_frame_out_full_n),
     .copied_full_n        (_fifo_copied_full_n),
     .routed_full_n        (_fifo_routed_full_n),
-    .ap_start             (_GEN_10),
+    .ap_start             (_GEN_11),
     .jobs_read            (_route_speckv_Design_u_jobs_read),
     .jobs_waits           (fifo_sourced_reader_waits),
     .near_read            (_route_speckv_Design_u_near_read),
@@ -2787,7 +2848,7 @@ module kv_dma(
     .far_commands_full_n     (_fifo_far_writes_full_n),
     .far_full_n              (_fifo_far_written_full_n),
     .sunk_full_n             (_fifo_sunk_full_n),
-    .ap_start                (_GEN_10),
+    .ap_start                (_GEN_11),
     .routed_read             (_sink_speckv_Design_u_routed_read),
     .routed_waits            (fifo_routed_reader_waits),
     .segments_read           (_sink_speckv_Design_u_segments_read),
@@ -2831,7 +2892,7 @@ module kv_dma(
     .commands_full_n          (_fifo_completion_writes_full_n),
     .completions_full_n       (_fifo_completions_full_n),
     .completed_full_n         (_fifo_completed_full_n),
-    .ap_start                 (_GEN_10),
+    .ap_start                 (_GEN_11),
     .sunk_read                (_complete_u_sunk_read),
     .sunk_waits               (fifo_sunk_reader_waits),
     .near_reads_read          (_complete_u_near_reads_read),
@@ -2861,6 +2922,16 @@ module kv_dma(
     .far_written_bytes_din    (_complete_u_far_written_bytes_din),
     .ap_done                  (_complete_u_ap_done)
   );
+  kv_dma_identify_speckv_Design_19201U identify_speckv_Design_19201U_u (
+    .clk               (ap_clk),
+    .rst               (_GEN),
+    .ap_start          (_GEN_11),
+    .kernel_id_write   (_identify_speckv_Design_19201U_u_kernel_id_write),
+    .kernel_id_din     (_identify_speckv_Design_19201U_u_kernel_id_din),
+    .design_hash_write (_identify_speckv_Design_19201U_u_design_hash_write),
+    .design_hash_din   (_identify_speckv_Design_19201U_u_design_hash_din),
+    .ap_done           (_identify_speckv_Design_19201U_u_ap_done)
+  );
   kv_dma_finish finish_u (
     .clk               (ap_clk),
     .rst               (_GEN),
@@ -2868,7 +2939,7 @@ module kv_dma(
     .completed_empty_n (_fifo_completed_empty_n),
     .written_dout      (_fifo_completion_status_dout),
     .written_empty_n   (_fifo_completion_status_empty_n),
-    .ap_start          (_GEN_10),
+    .ap_start          (_GEN_11),
     .completed_read    (_finish_u_completed_read),
     .completed_waits   (fifo_completed_reader_waits),
     .written_read      (_finish_u_written_read),
@@ -3127,10 +3198,10 @@ module kv_dma(
   );
   hlsc_axil_control #(
     .MODE(2),
-    .ADDR_WIDTH(8),
-    .WORDS(58),
-    .ARGUMENT_BITS(1856'd6668014432879854273718378004090768131960046366625009191396806650462585783693590772773701244174508429482919873253547312816108338055493277326353219146976575789692120526526367598440416135919516973635808281325424147134709396695535570246032162815),
-    .REPORT_BITS(1856'd30259552635700191639364835961046893493264957651263729462603115792510243185982879104047279989152166710079108006961986918711690696428234786683651075891663677850373080599739957337572344988930095652977519224374993480286350954348717251955602497310236300981098432409953781799364694840477033165118715357084790239575552193186257897168040685855545493771300944411964345038179729808142366135145336138330721643135126355446216769879696736215156594614677796766289832396807217949316626787179379846155495588346548105165714353793758396416)
+    .ADDR_WIDTH(9),
+    .WORDS(68),
+    .ARGUMENT_BITS(2176'd6668014432879854273718378004090768131960046366625009191396806650462585783693590772773701244174508429482919873253547312816108338055493277326353219146976575789692120526526367598440416135919516973635808281325424147134709396695535570246032162815),
+    .REPORT_BITS(2176'd64634012142622014599677844967802772383667695694123504852287214817093811635225157379274652726642007279293537419660263440945059375810746734398675819214819069650720267808079876520614173545901712582203216814475139531282402195366913282138759715090756349972426241722375780206822562196428380804847468421776195176210139776033679118754340763974984862299481732916006923803255841039156781297192195059715894977497196713440685793156254445217943595345382715120351551309461185943726154663199476719212420555196686460234860298029012396703720176902894874769948344210029816471077708786813687831823311448451043004726533501812429278937088)
   ) control_registers_u (
     .clk         (ap_clk),
     .rst         (_GEN),
@@ -3143,11 +3214,17 @@ module kv_dma(
     .araddr      (s_axi_control_ARADDR),
     .rready      (s_axi_control_RREADY),
     .bready      (s_axi_control_BREADY),
-    .ap_done     (_GEN_9),
+    .ap_done     (_GEN_10),
     .ap_idle     (~running & ~_control_registers_u_ap_start),
-    .ap_ready    (_GEN_8),
+    .ap_ready    (_GEN_9),
     .reports
       ({127'h0,
+        design_hash_ap_vld,
+        design_hash_register,
+        95'h0,
+        kernel_id_ap_vld,
+        kernel_id_register,
+        127'h0,
         far_written_bytes_ap_vld,
         far_written_bytes_register,
         127'h0,

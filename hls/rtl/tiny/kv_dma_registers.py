@@ -43,10 +43,16 @@
 0xe0 FAR_WRITTEN_BYTES_DATA: 64 bits, R of argument far_written_bytes
 0xe8 FAR_WRITTEN_BYTES_CTRL: 1 bits, R of argument far_written_bytes
      bit 0 far_written_bytes_ap_vld (COR)
+0xf8 KERNEL_ID_DATA: 32 bits, R of argument kernel_id
+0xfc KERNEL_ID_CTRL: 1 bits, R of argument kernel_id
+     bit 0 kernel_id_ap_vld (COR)
+0x108 DESIGN_HASH_DATA: 64 bits, R of argument design_hash
+0x110 DESIGN_HASH_CTRL: 1 bits, R of argument design_hash
+     bit 0 design_hash_ap_vld (COR)
 COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 """
 
-ADDRESS_BITS = 8
+ADDRESS_BITS = 9
 AP_CTRL = 0x00
 AP_CTRL_AP_START = 0x1
 AP_CTRL_AP_DONE = 0x2
@@ -105,6 +111,14 @@ FAR_WRITTEN_BYTES_DATA = 0xe0
 FAR_WRITTEN_BYTES_DATA_BITS = 64
 FAR_WRITTEN_BYTES_CTRL = 0xe8
 FAR_WRITTEN_BYTES_CTRL_FAR_WRITTEN_BYTES_AP_VLD = 0x1
+KERNEL_ID_DATA = 0xf8
+KERNEL_ID_DATA_BITS = 32
+KERNEL_ID_CTRL = 0xfc
+KERNEL_ID_CTRL_KERNEL_ID_AP_VLD = 0x1
+DESIGN_HASH_DATA = 0x108
+DESIGN_HASH_DATA_BITS = 64
+DESIGN_HASH_CTRL = 0x110
+DESIGN_HASH_CTRL_DESIGN_HASH_AP_VLD = 0x1
 
 # name -> (byte offset, bits, access)
 REGISTERS = {
@@ -133,4 +147,8 @@ REGISTERS = {
     "FAR_READ_BYTES_CTRL": (0xd0, 1, "R"),
     "FAR_WRITTEN_BYTES_DATA": (0xe0, 64, "R"),
     "FAR_WRITTEN_BYTES_CTRL": (0xe8, 1, "R"),
+    "KERNEL_ID_DATA": (0xf8, 32, "R"),
+    "KERNEL_ID_CTRL": (0xfc, 1, "R"),
+    "DESIGN_HASH_DATA": (0x108, 64, "R"),
+    "DESIGN_HASH_CTRL": (0x110, 1, "R"),
 }

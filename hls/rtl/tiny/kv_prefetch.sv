@@ -5402,6 +5402,37 @@ module kv_prefetch_issue(
   assign ap_done = _GEN_7;
 endmodule
 
+module kv_prefetch_identify_speckv_Design_19202U(
+  input         clk,
+                rst,
+                ap_start,
+  output        kernel_id_write,
+  output [31:0] kernel_id_din,
+  output        design_hash_write,
+  output [63:0] design_hash_din,
+  output        ap_done
+);
+
+  reg  active0;
+  reg  valid0_0;
+  wire _GEN = active0 & ~valid0_0;
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      valid0_0 <= 1'h0;
+      active0 <= 1'h0;
+    end
+    else begin
+      valid0_0 <= ap_start;
+      active0 <= ap_start | active0 & ~_GEN;
+    end
+  end // always_ff @(posedge)
+  assign kernel_id_write = valid0_0;
+  assign kernel_id_din = 32'h4B020003;
+  assign design_hash_write = valid0_0;
+  assign design_hash_din = 64'hAA619614E73FA434;
+  assign ap_done = _GEN;
+endmodule
+
 module kv_prefetch(
   input          ap_clk,
                  ap_rst_n,
@@ -5553,6 +5584,7 @@ module kv_prefetch(
   wire [63:0]   _control_registers_u_arguments_63to0;
   reg           held;
   reg           running;
+  reg           identify_speckv_Design_19202U_u_returned;
   reg           finish_results_u1_returned;
   reg           deliver_u1_returned;
   reg           issue_u_returned;
@@ -5568,7 +5600,7 @@ module kv_prefetch(
   wire          _control_registers_u_arready;
   wire          _control_registers_u_ap_start;
   wire          _control_registers_u_ap_continue;
-  wire [2367:0] _control_registers_u_arguments;
+  wire [2687:0] _control_registers_u_arguments;
   wire          _descriptor_memory_write_u_command_ready;
   wire          _descriptor_memory_write_u_data_ready;
   wire          _descriptor_memory_write_u_status_valid;
@@ -5587,6 +5619,11 @@ module kv_prefetch(
   wire [511:0]  _control_memory_read_u_data;
   wire          _control_memory_read_u_status_valid;
   wire [1:0]    _control_memory_read_u_status;
+  wire          _identify_speckv_Design_19202U_u_kernel_id_write;
+  wire [31:0]   _identify_speckv_Design_19202U_u_kernel_id_din;
+  wire          _identify_speckv_Design_19202U_u_design_hash_write;
+  wire [63:0]   _identify_speckv_Design_19202U_u_design_hash_din;
+  wire          _identify_speckv_Design_19202U_u_ap_done;
   wire          _finish_results_u1_bursts_read;
   wire          _finish_results_u1_written_read;
   wire          _finish_results_u1_failed_write;
@@ -5762,10 +5799,12 @@ module kv_prefetch(
   wire          _GEN_10 = deliver_u1_returned | _deliver_u1_ap_done;
   wire          _GEN_11 = finish_results_u1_returned | _finish_results_u1_ap_done;
   wire          _GEN_12 =
+    identify_speckv_Design_19202U_u_returned | _identify_speckv_Design_19202U_u_ap_done;
+  wire          _GEN_13 =
     running & _GEN_0 & _GEN_1 & _GEN_2 & _GEN_3 & _GEN_4 & _GEN_5 & _GEN_6 & _GEN_7
-    & _GEN_8 & _GEN_9 & _GEN_10 & _GEN_11;
-  wire          _GEN_13 = _GEN_12 | held;
-  wire          _GEN_14 = _control_registers_u_ap_start & ~running & ~held;
+    & _GEN_8 & _GEN_9 & _GEN_10 & _GEN_11 & _GEN_12;
+  wire          _GEN_14 = _GEN_13 | held;
+  wire          _GEN_15 = _control_registers_u_ap_start & ~running & ~held;
   reg  [31:0]   done_register;
   reg  [31:0]   failed_register;
   reg  [31:0]   fetches_register;
@@ -5780,6 +5819,8 @@ module kv_prefetch(
   reg  [31:0]   predicted_register;
   reg  [31:0]   filtered_register;
   reg  [31:0]   withheld_register;
+  reg  [31:0]   kernel_id_register;
+  reg  [63:0]   design_hash_register;
   assign _control_registers_u_arguments_63to0 = _control_registers_u_arguments[63:0];
   assign _control_registers_u_arguments_159to96 = _control_registers_u_arguments[159:96];
   assign _control_registers_u_arguments_255to192 =
@@ -5800,6 +5841,8 @@ module kv_prefetch(
   reg           predicted_ap_vld;
   reg           filtered_ap_vld;
   reg           withheld_ap_vld;
+  reg           kernel_id_ap_vld;
+  reg           design_hash_ap_vld;
   always_ff @(posedge ap_clk) begin
     if (_GEN) begin
       ask_commands_u_returned <= 1'h0;
@@ -5814,6 +5857,7 @@ module kv_prefetch(
       issue_u_returned <= 1'h0;
       deliver_u1_returned <= 1'h0;
       finish_results_u1_returned <= 1'h0;
+      identify_speckv_Design_19202U_u_returned <= 1'h0;
       running <= 1'h0;
       held <= 1'h0;
       done_register <= 32'h0;
@@ -5830,6 +5874,8 @@ module kv_prefetch(
       predicted_register <= 32'h0;
       filtered_register <= 32'h0;
       withheld_register <= 32'h0;
+      kernel_id_register <= 32'h0;
+      design_hash_register <= 64'h0;
       done_ap_vld <= 1'h0;
       failed_ap_vld <= 1'h0;
       fetches_ap_vld <= 1'h0;
@@ -5844,22 +5890,25 @@ module kv_prefetch(
       predicted_ap_vld <= 1'h0;
       filtered_ap_vld <= 1'h0;
       withheld_ap_vld <= 1'h0;
+      kernel_id_ap_vld <= 1'h0;
+      design_hash_ap_vld <= 1'h0;
     end
     else begin
-      ask_commands_u_returned <= _GEN_0 & ~_GEN_12;
-      vouch_commands_u_returned <= _GEN_1 & ~_GEN_12;
-      decode_commands_speckv_Prefetch_u_returned <= _GEN_2 & ~_GEN_12;
-      merge_touches_speckv_Prefetch_u_returned <= _GEN_3 & ~_GEN_12;
-      rank_speckv_Prefetch_u_returned <= _GEN_4 & ~_GEN_12;
-      select_pages_speckv_Prefetch_u_returned <= _GEN_5 & ~_GEN_12;
-      deliver_u_returned <= _GEN_6 & ~_GEN_12;
-      finish_results_u_returned <= _GEN_7 & ~_GEN_12;
-      ask_descriptors_speckv_Prefetch_u_returned <= _GEN_8 & ~_GEN_12;
-      issue_u_returned <= _GEN_9 & ~_GEN_12;
-      deliver_u1_returned <= _GEN_10 & ~_GEN_12;
-      finish_results_u1_returned <= _GEN_11 & ~_GEN_12;
-      running <= _GEN_14 | running & ~_GEN_12;
-      held <= _GEN_13 & ~_control_registers_u_ap_continue;
+      ask_commands_u_returned <= _GEN_0 & ~_GEN_13;
+      vouch_commands_u_returned <= _GEN_1 & ~_GEN_13;
+      decode_commands_speckv_Prefetch_u_returned <= _GEN_2 & ~_GEN_13;
+      merge_touches_speckv_Prefetch_u_returned <= _GEN_3 & ~_GEN_13;
+      rank_speckv_Prefetch_u_returned <= _GEN_4 & ~_GEN_13;
+      select_pages_speckv_Prefetch_u_returned <= _GEN_5 & ~_GEN_13;
+      deliver_u_returned <= _GEN_6 & ~_GEN_13;
+      finish_results_u_returned <= _GEN_7 & ~_GEN_13;
+      ask_descriptors_speckv_Prefetch_u_returned <= _GEN_8 & ~_GEN_13;
+      issue_u_returned <= _GEN_9 & ~_GEN_13;
+      deliver_u1_returned <= _GEN_10 & ~_GEN_13;
+      finish_results_u1_returned <= _GEN_11 & ~_GEN_13;
+      identify_speckv_Design_19202U_u_returned <= _GEN_12 & ~_GEN_13;
+      running <= _GEN_15 | running & ~_GEN_13;
+      held <= _GEN_14 & ~_control_registers_u_ap_continue;
       if (_deliver_u_done_write)
         done_register <= _deliver_u_done_din;
       if (_finish_results_u_failed_write)
@@ -5888,6 +5937,10 @@ module kv_prefetch(
         filtered_register <= _select_pages_speckv_Prefetch_u_filtered_din;
       if (_issue_u_withheld_write)
         withheld_register <= _issue_u_withheld_din;
+      if (_identify_speckv_Design_19202U_u_kernel_id_write)
+        kernel_id_register <= _identify_speckv_Design_19202U_u_kernel_id_din;
+      if (_identify_speckv_Design_19202U_u_design_hash_write)
+        design_hash_register <= _identify_speckv_Design_19202U_u_design_hash_din;
       done_ap_vld <=
         _deliver_u_done_write | done_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
@@ -5944,6 +5997,14 @@ module kv_prefetch(
         _issue_u_withheld_write | withheld_ap_vld
         & ~(s_axi_control_ARVALID & _control_registers_u_arready
             & s_axi_control_ARADDR[8:2] == 7'h4B);
+      kernel_id_ap_vld <=
+        _identify_speckv_Design_19202U_u_kernel_id_write | kernel_id_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h4F);
+      design_hash_ap_vld <=
+        _identify_speckv_Design_19202U_u_design_hash_write | design_hash_ap_vld
+        & ~(s_axi_control_ARVALID & _control_registers_u_arready
+            & s_axi_control_ARADDR[8:2] == 7'h54);
     end
   end // always_ff @(posedge)
   hlsc_fifo #(
@@ -6237,7 +6298,7 @@ module kv_prefetch(
     .rst          (_GEN),
     .asked_full_n (_fifo_batch_command_full_n),
     .commands_arg (_control_registers_u_arguments[415:384]),
-    .ap_start     (_GEN_14),
+    .ap_start     (_GEN_15),
     .asked_write  (_ask_commands_u_asked_write),
     .asked_din    (_ask_commands_u_asked_din),
     .asked_waits  (fifo_batch_command_writer_waits),
@@ -6252,7 +6313,7 @@ module kv_prefetch(
     .statuses_empty_n (_fifo_batch_status_empty_n),
     .sound_full_n     (_fifo_sound_full_n),
     .commands_arg     (_control_registers_u_arguments[415:384]),
-    .ap_start         (_GEN_14),
+    .ap_start         (_GEN_15),
     .batch_read       (_vouch_commands_u_batch_read),
     .batch_waits      (fifo_batch_reader_waits),
     .statuses_read    (_vouch_commands_u_statuses_read),
@@ -6269,7 +6330,7 @@ module kv_prefetch(
     .batch_empty_n (_fifo_sound_empty_n),
     .orders_full_n (_fifo_orders_full_n),
     .commands_arg  (_control_registers_u_arguments[415:384]),
-    .ap_start      (_GEN_14),
+    .ap_start      (_GEN_15),
     .batch_read    (_decode_commands_speckv_Prefetch_u_batch_read),
     .batch_waits   (fifo_sound_reader_waits),
     .orders_write  (_decode_commands_speckv_Prefetch_u_orders_write),
@@ -6287,7 +6348,7 @@ module kv_prefetch(
     .orders_dout    (_fifo_orders_dout),
     .orders_empty_n (_fifo_orders_empty_n),
     .merged_full_n  (_fifo_merged_full_n),
-    .ap_start       (_GEN_14),
+    .ap_start       (_GEN_15),
     .orders_read    (_merge_touches_speckv_Prefetch_u_orders_read),
     .orders_waits   (fifo_orders_reader_waits),
     .merged_write   (_merge_touches_speckv_Prefetch_u_merged_write),
@@ -6301,7 +6362,7 @@ module kv_prefetch(
     .orders_dout     (_fifo_merged_dout),
     .orders_empty_n  (_fifo_merged_empty_n),
     .ranked_full_n   (_fifo_ranked_full_n),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .orders_read     (_rank_speckv_Prefetch_u_orders_read),
     .orders_waits    (fifo_merged_reader_waits),
     .ranked_write    (_rank_speckv_Prefetch_u_ranked_write),
@@ -6323,7 +6384,7 @@ module kv_prefetch(
     .results_full_n  (_fifo_results_full_n),
     .wanted_full_n   (_fifo_wanted_full_n),
     .descriptors_arg (_control_registers_u_arguments[479:448]),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .ranked_read     (_select_pages_speckv_Prefetch_u_ranked_read),
     .ranked_waits    (fifo_ranked_reader_waits),
     .results_write   (_select_pages_speckv_Prefetch_u_results_write),
@@ -6350,7 +6411,7 @@ module kv_prefetch(
     .commands_full_n (_fifo_result_writes_full_n),
     .data_full_n     (_fifo_result_beats_full_n),
     .bursts_full_n   (_fifo_bursts_full_n),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .results_read    (_deliver_u_results_read),
     .results_waits   (fifo_results_reader_waits),
     .commands_write  (_deliver_u_commands_write),
@@ -6373,7 +6434,7 @@ module kv_prefetch(
     .bursts_empty_n  (_fifo_bursts_empty_n),
     .written_dout    (_fifo_result_status_dout),
     .written_empty_n (_fifo_result_status_empty_n),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .bursts_read     (_finish_results_u_bursts_read),
     .bursts_waits    (fifo_bursts_reader_waits),
     .written_read    (_finish_results_u_written_read),
@@ -6391,7 +6452,7 @@ module kv_prefetch(
     .asked_full_n    (_fifo_asked_full_n),
     .descriptors_arg (_control_registers_u_arguments[479:448]),
     .places_arg      (_control_registers_u_arguments[543:512]),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .wanted_read     (_ask_descriptors_speckv_Prefetch_u_wanted_read),
     .wanted_waits    (fifo_wanted_reader_waits),
     .reads_write     (_ask_descriptors_speckv_Prefetch_u_reads_write),
@@ -6413,7 +6474,7 @@ module kv_prefetch(
     .statuses_empty_n (_fifo_descriptor_status_empty_n),
     .issued_full_n    (_fifo_issued_full_n),
     .places_arg       (_control_registers_u_arguments[543:512]),
-    .ap_start         (_GEN_14),
+    .ap_start         (_GEN_15),
     .asked_read       (_issue_u_asked_read),
     .asked_waits      (fifo_asked_reader_waits),
     .beats_read       (_issue_u_beats_read),
@@ -6435,7 +6496,7 @@ module kv_prefetch(
     .commands_full_n (_fifo_fetch_writes_full_n),
     .data_full_n     (_fifo_fetch_beats_full_n),
     .bursts_full_n   (_fifo_fetch_bursts_full_n),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .results_read    (_deliver_u1_results_read),
     .results_waits   (fifo_issued_reader_waits),
     .commands_write  (_deliver_u1_commands_write),
@@ -6458,7 +6519,7 @@ module kv_prefetch(
     .bursts_empty_n  (_fifo_fetch_bursts_empty_n),
     .written_dout    (_fifo_fetch_status_dout),
     .written_empty_n (_fifo_fetch_status_empty_n),
-    .ap_start        (_GEN_14),
+    .ap_start        (_GEN_15),
     .bursts_read     (_finish_results_u1_bursts_read),
     .bursts_waits    (fifo_fetch_bursts_reader_waits),
     .written_read    (_finish_results_u1_written_read),
@@ -6466,6 +6527,16 @@ module kv_prefetch(
     .failed_write    (_finish_results_u1_failed_write),
     .failed_din      (_finish_results_u1_failed_din),
     .ap_done         (_finish_results_u1_ap_done)
+  );
+  kv_prefetch_identify_speckv_Design_19202U identify_speckv_Design_19202U_u (
+    .clk               (ap_clk),
+    .rst               (_GEN),
+    .ap_start          (_GEN_15),
+    .kernel_id_write   (_identify_speckv_Design_19202U_u_kernel_id_write),
+    .kernel_id_din     (_identify_speckv_Design_19202U_u_kernel_id_din),
+    .design_hash_write (_identify_speckv_Design_19202U_u_design_hash_write),
+    .design_hash_din   (_identify_speckv_Design_19202U_u_design_hash_din),
+    .ap_done           (_identify_speckv_Design_19202U_u_ap_done)
   );
   hlsc_axi_read #(
     .DATA_WIDTH(512),
@@ -6634,9 +6705,9 @@ module kv_prefetch(
   hlsc_axil_control #(
     .MODE(2),
     .ADDR_WIDTH(9),
-    .WORDS(74),
-    .ARGUMENT_BITS(2368'd57586096556745105773154044348395696302581497653999911216102341394127360011186993554732745951043727844185235594846711164531871456363444133772323147161411038316855295),
-    .REPORT_BITS(2368'd1742529520046199230619583130888754791092883414648025804876004829000097407708423572483541089526863715962819290467226024600525090989396927928853045728852398864052014106581522947686792532085498421173329542126122068630835139227552029022859807930368206837706237898813283902159309160271360493717019245922653630423972368125100564963081391369669522988257460691721399521750816026351157761450777619210869797520347278584505378763101498809663763029982445901874276556417688349272722218799635473271297610739914998122520803966557575882663110893287403682881482770052962457213364726805300324841348828110582984077970752701169203460369984284070690064053815921960036437490185527028438098830306735128838144)
+    .WORDS(84),
+    .ARGUMENT_BITS(2688'd57586096556745105773154044348395696302581497653999911216102341394127360011186993554732745951043727844185235594846711164531871456363444133772323147161411038316855295),
+    .REPORT_BITS(2688'd866600420549853558578982194524335983023493697439325928068940126171475174324944587394774539638727634378652207068921937112790274711677130029046059030918181068519096107685582571836324148418807846212573999029514626482107138298286292720757755096872841955434702795313905125940258737049644439654055287636803932638704009126349885979114353556814521276235024271475616779283930435477030558987018276287651389130646046488511679280457525375324061167067700070446432646666170041081764627836193933269223753325979178647086219308323896162349567291558267929399159302084788226090605753981167384823302515270751771844509493324591302768967142573660497182081348938326463704627536030748168360157360229078954772139553844973949766270544635331144676971113852904606735915235773328995418714842549190656)
   ) control_registers_u (
     .clk         (ap_clk),
     .rst         (_GEN),
@@ -6649,11 +6720,17 @@ module kv_prefetch(
     .araddr      (s_axi_control_ARADDR),
     .rready      (s_axi_control_RREADY),
     .bready      (s_axi_control_BREADY),
-    .ap_done     (_GEN_13),
+    .ap_done     (_GEN_14),
     .ap_idle     (~running & ~_control_registers_u_ap_start),
-    .ap_ready    (_GEN_12),
+    .ap_ready    (_GEN_13),
     .reports
-      ({95'h0,
+      ({127'h0,
+        design_hash_ap_vld,
+        design_hash_register,
+        95'h0,
+        kernel_id_ap_vld,
+        kernel_id_register,
+        95'h0,
         withheld_ap_vld,
         withheld_register,
         95'h0,

@@ -65,6 +65,12 @@
 0x128 WITHHELD_DATA: 32 bits, R of argument withheld
 0x12c WITHHELD_CTRL: 1 bits, R of argument withheld
      bit 0 withheld_ap_vld (COR)
+0x138 KERNEL_ID_DATA: 32 bits, R of argument kernel_id
+0x13c KERNEL_ID_CTRL: 1 bits, R of argument kernel_id
+     bit 0 kernel_id_ap_vld (COR)
+0x148 DESIGN_HASH_DATA: 64 bits, R of argument design_hash
+0x150 DESIGN_HASH_CTRL: 1 bits, R of argument design_hash
+     bit 0 design_hash_ap_vld (COR)
 COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 """
 
@@ -155,6 +161,14 @@ WITHHELD_DATA = 0x128
 WITHHELD_DATA_BITS = 32
 WITHHELD_CTRL = 0x12c
 WITHHELD_CTRL_WITHHELD_AP_VLD = 0x1
+KERNEL_ID_DATA = 0x138
+KERNEL_ID_DATA_BITS = 32
+KERNEL_ID_CTRL = 0x13c
+KERNEL_ID_CTRL_KERNEL_ID_AP_VLD = 0x1
+DESIGN_HASH_DATA = 0x148
+DESIGN_HASH_DATA_BITS = 64
+DESIGN_HASH_CTRL = 0x150
+DESIGN_HASH_CTRL_DESIGN_HASH_AP_VLD = 0x1
 
 # name -> (byte offset, bits, access)
 REGISTERS = {
@@ -197,4 +211,8 @@ REGISTERS = {
     "FILTERED_CTRL": (0x11c, 1, "R"),
     "WITHHELD_DATA": (0x128, 32, "R"),
     "WITHHELD_CTRL": (0x12c, 1, "R"),
+    "KERNEL_ID_DATA": (0x138, 32, "R"),
+    "KERNEL_ID_CTRL": (0x13c, 1, "R"),
+    "DESIGN_HASH_DATA": (0x148, 64, "R"),
+    "DESIGN_HASH_CTRL": (0x150, 1, "R"),
 }

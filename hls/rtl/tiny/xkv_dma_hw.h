@@ -46,6 +46,12 @@
 // 0xe0 FAR_WRITTEN_BYTES_DATA: 64 bits, R of argument far_written_bytes
 // 0xe8 FAR_WRITTEN_BYTES_CTRL: 1 bits, R of argument far_written_bytes
 //      bit 0 far_written_bytes_ap_vld (COR)
+// 0xf8 KERNEL_ID_DATA: 32 bits, R of argument kernel_id
+// 0xfc KERNEL_ID_CTRL: 1 bits, R of argument kernel_id
+//      bit 0 kernel_id_ap_vld (COR)
+// 0x108 DESIGN_HASH_DATA: 64 bits, R of argument design_hash
+// 0x110 DESIGN_HASH_CTRL: 1 bits, R of argument design_hash
+//      bit 0 design_hash_ap_vld (COR)
 // COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 #define XKV_DMA_CONTROL_ADDR_AP_CTRL 0x00
 #define XKV_DMA_CONTROL_ADDR_GIE 0x04
@@ -87,5 +93,11 @@
 #define XKV_DMA_CONTROL_ADDR_FAR_WRITTEN_BYTES_DATA 0xe0
 #define XKV_DMA_CONTROL_BITS_FAR_WRITTEN_BYTES_DATA 64
 #define XKV_DMA_CONTROL_ADDR_FAR_WRITTEN_BYTES_CTRL 0xe8
+#define XKV_DMA_CONTROL_ADDR_KERNEL_ID_DATA 0xf8
+#define XKV_DMA_CONTROL_BITS_KERNEL_ID_DATA 32
+#define XKV_DMA_CONTROL_ADDR_KERNEL_ID_CTRL 0xfc
+#define XKV_DMA_CONTROL_ADDR_DESIGN_HASH_DATA 0x108
+#define XKV_DMA_CONTROL_BITS_DESIGN_HASH_DATA 64
+#define XKV_DMA_CONTROL_ADDR_DESIGN_HASH_CTRL 0x110
 
 #endif

@@ -68,6 +68,12 @@
 // 0x128 WITHHELD_DATA: 32 bits, R of argument withheld
 // 0x12c WITHHELD_CTRL: 1 bits, R of argument withheld
 //      bit 0 withheld_ap_vld (COR)
+// 0x138 KERNEL_ID_DATA: 32 bits, R of argument kernel_id
+// 0x13c KERNEL_ID_CTRL: 1 bits, R of argument kernel_id
+//      bit 0 kernel_id_ap_vld (COR)
+// 0x148 DESIGN_HASH_DATA: 64 bits, R of argument design_hash
+// 0x150 DESIGN_HASH_CTRL: 1 bits, R of argument design_hash
+//      bit 0 design_hash_ap_vld (COR)
 // COR: reading clears it; COH: the handshake clears it; SC: clears itself; TOW: writing 1 toggles it
 #define XKV_PREFETCH_CONTROL_ADDR_AP_CTRL 0x00
 #define XKV_PREFETCH_CONTROL_ADDR_GIE 0x04
@@ -129,5 +135,11 @@
 #define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_DATA 0x128
 #define XKV_PREFETCH_CONTROL_BITS_WITHHELD_DATA 32
 #define XKV_PREFETCH_CONTROL_ADDR_WITHHELD_CTRL 0x12c
+#define XKV_PREFETCH_CONTROL_ADDR_KERNEL_ID_DATA 0x138
+#define XKV_PREFETCH_CONTROL_BITS_KERNEL_ID_DATA 32
+#define XKV_PREFETCH_CONTROL_ADDR_KERNEL_ID_CTRL 0x13c
+#define XKV_PREFETCH_CONTROL_ADDR_DESIGN_HASH_DATA 0x148
+#define XKV_PREFETCH_CONTROL_BITS_DESIGN_HASH_DATA 64
+#define XKV_PREFETCH_CONTROL_ADDR_DESIGN_HASH_CTRL 0x150
 
 #endif
