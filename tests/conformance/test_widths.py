@@ -23,15 +23,15 @@ from speckv.prefetch.engine import PrefetchEngine, SoftwareTable, clear_all, ope
 STATUS = field_offset("status")
 WIDTHS = (64, 128, 256)  # 512 is `tiny`
 # RTL takes long to make and to translate: the kernels of the codec by themselves, and the system around kv_dma
-PACKETS_IN_RTL, SYSTEM_IN_RTL = 128, (64, 256)
+PACKETS_IN_RTL, SYSTEM_IN_RTL = 128, (64,)
 LIMITS: dict[str, Any] = {
     "max_tokens": 64,
     "max_channels": 64,
     "dtypes": ["bf16"],
-    "codecs": ["raw", "planes", "quant8"],
+    "codecs": ["raw", "quant8"],
     "prefetch": {"rows": 16, "ways": 4, "score_bits": 8, "page_bits": 8, "decay_shift": 1, "resident_pages": 64},
 }
-CODECS = (Codec.RAW, Codec.PLANES, Codec.QUANT8)
+CODECS = (Codec.RAW, Codec.QUANT8)
 SHAPES = ((64, 64), (1, 32), (17, 64), (5, 32))
 STALLS = {"free": (0.0, 0.0), "idle": (0.7, 0.0), "stall": (0.0, 0.7), "both": (0.4, 0.4)}
 BUILD_TIMEOUT_S = 1800
