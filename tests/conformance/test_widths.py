@@ -191,7 +191,7 @@ def simulated(request: pytest.FixtureRequest, system_rtl: tuple[Design, Path]) -
     """Memories that answer at once, late, and with less than the port could take."""
     design, folder = system_rtl
     links = {"link": request.param, "near_link": "ideal" if request.param == "pcie4x16" else request.param}
-    with open_engine(design, "cosim", rtl=folder, prefetch=True, **links, **SIZES) as engine:
+    with open_engine(design, "cosim", rtl=folder, **links, **SIZES) as engine:
         assert isinstance(engine, CosimEngine)
         yield engine
 
@@ -208,7 +208,7 @@ def test_a_word_that_fails_harms_its_page_only(system_rtl: tuple[Design, Path]) 
     """One word of a page's beats answers with an error."""
     design, folder = system_rtl
     rng = np.random.default_rng(6)
-    with open_engine(design, "cosim", rtl=folder, prefetch=True, **SIZES) as engine:
+    with open_engine(design, "cosim", rtl=folder, **SIZES) as engine:
         assert isinstance(engine, CosimEngine)
         twin = Twin.of(engine, rng)
         batch = stored(rng, design, 6)
