@@ -91,6 +91,17 @@ def test_derived() -> None:
     assert (odd.max_groups, odd.max_rows, odd.max_parameter_beats) == (130, 5, 5)
 
 
+@pytest.mark.parametrize(
+    ("bus_bits", "beat_words", "burst_words", "bursts"),
+    [(512, 1, 64, 32), (256, 2, 128, 16), (128, 4, 256, 8), (64, 8, 256, 8)],
+)
+def test_widths_of_buses(bus_bits: int, beat_words: int, burst_words: int, bursts: int) -> None:
+    """A burst stays within 4 KB and within 256 words."""
+    design = Design.from_mapping("narrow", GOOD | {"bus_bits": bus_bits})
+    assert (design.bus_bytes, design.beat_words) == (bus_bits // 8, beat_words)
+    assert (design.burst_words, design.bursts_under_way) == (burst_words, bursts)
+
+
 def test_lanes_must_not_be_longer_than_a_length_can_say() -> None:
     """65535 beats with prefix codes; any number without."""
     codecs = ["raw", "lossless"]

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from speckv import frame
 from speckv.design import Design
 from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Capabilities, Device, native, open_device
 from speckv.device.build import BuildLog, cached_build, content_hash
-from speckv.device.packets import Answer, Batch
+from speckv.device.packets import Answer, Batch, join_packets
 from speckv.errors import CapabilityError, DesignError, DeviceError, FrameError, PageError, ToolError
 
 DESIGN = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)
@@ -157,6 +158,27 @@ def test_a_kernel_is_named_by_text(kernel: object) -> None:
 def test_packets_must_be_a_list(packets: object) -> None:
     with pytest.raises(DeviceError, match=r"packets are .*, expected a list of uint8 arrays \[beats, 64\]"):
         FakeDevice().run(COMPRESS, packets)  # type: ignore[arg-type]
+
+
+def test_packets_that_end_inside_a_beat() -> None:
+    """What is missing is zeros with a TKEEP of zero, and the caller's arrays stay as they are."""
+    packet = np.full((2, 64), 255, np.uint8)
+    keep = np.array([~np.uint64(0), ~np.uint64(0)])
+    batch = join_packets([packet, packet], [None, keep], [0, 3], 4)
+    assert (batch.data[:3] == 255).all() and (batch.data[3, :16] == 255).all() and not batch.data[3, 16:].any()
+    assert batch.keep is not None and batch.keep.tolist() == [*[(1 << 64) - 1] * 3, 0xFFFF]
+    assert batch.missing_words is not None and batch.missing_words.tolist() == [0, 3]
+    assert (packet == 255).all() and (keep == ~np.uint64(0)).all()
+
+
+@pytest.mark.parametrize(
+    ("missing", "complaint"),
+    [([1], "missing_words is 1"), ([0, 0], "2 numbers of missing words for 1 packets"), (3, "missing_words are 3")],
+)
+def test_words_that_cannot_be_missing(missing: Any, complaint: str) -> None:
+    """A bus of whole beats lacks none."""
+    with pytest.raises(DeviceError, match=complaint):
+        FakeDevice().run(COMPRESS, [np.zeros((1, 64), np.uint8)], missing_words=missing)
 
 
 @pytest.mark.parametrize("keeps", [3, "keeps", {1}])
