@@ -92,8 +92,6 @@ def bring_up(
     """
     checks.seconds("seconds", seconds, DeviceError)
     report = Report(design.name, design.hash_hex, backend)
-    if backend == "cosim":
-        options = {"prefetch": design.prefetch is not None, **options}
     opened: list[DmaEngine] = []
 
     def open_it(_: object) -> str:
