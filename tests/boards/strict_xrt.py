@@ -108,7 +108,7 @@ class StrictXrt:
     evidence = "rtl-sim"
 
     def __init__(self, design: Design, cards: int = 1) -> None:
-        self._interfaces = _interfaces(design)
+        self._interfaces = interfaces(design)
         self._card = SimulatedCard(design, lambda memory: memory)
         self._cards = cards
         self._handles: dict[int, _Device | _Kernel | _Bo] = {}
@@ -237,7 +237,7 @@ class StrictXrt:
         return len(self._handles)
 
 
-def _interfaces(design: Design) -> dict[str, interface.Interface]:
+def interfaces(design: Design) -> dict[str, interface.Interface]:
     """What the metadata of a bitstream say of each kernel."""
     wiring = of_design(design)
     with TemporaryDirectory() as folder:

@@ -1,4 +1,7 @@
-"""Zynq boards under PYNQ 3.1 or newer: the only place that imports PYNQ."""
+"""Zynq boards under PYNQ 3.1 or newer, and cards under PYNQ 3.0: the only place that imports PYNQ.
+
+PYNQ 3.1 dropped cards: 3.0.1 is the last version that has them, through XRT, with an .xclbin for a bitstream.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from speckv.hardware.transport import Buffer, Span, Transport
 if TYPE_CHECKING:
     from speckv.design import Design
 
-_OLDEST = (3, 1)
+_FIRST_WITHOUT_CARDS = (3, 1)
 _OVERLAYS: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
 """Those that are loaded, by file and device: to load one again would reset the kernels that others use."""
 
@@ -35,10 +38,11 @@ class Board(Transport):
     """
 
     def __init__(self, bitfile: Path, banks: Mapping[str, str], device: Any = None) -> None:
-        for path in (bitfile, bitfile.with_suffix(".hwh")):
+        self._is_card = bitfile.suffix == ".xclbin"
+        for path in (bitfile,) if self._is_card else (bitfile, bitfile.with_suffix(".hwh")):
             if not path.is_file():
                 raise ToolError(f"{path} is not a file: build it with `speckv build`; PYNQ needs .bit and .hwh")
-        self._pynq = _package()
+        self._pynq = _package(for_card=self._is_card)
         self._banks = dict(banks)
         self._bitfile = bitfile
         try:
@@ -58,30 +62,42 @@ class Board(Transport):
         return overlay
 
     def words(self, kernel: str) -> _IpWords:
+        ip = self._overlay
+        for part in self._name(kernel).split("/"):
+            ip = getattr(ip, part)
+        return _IpWords(ip)
+
+    def _name(self, kernel: str) -> str:
+        """The overlay's name of the kernel's instance."""
         found = [name for name, ip in self._overlay.ip_dict.items() if ip["type"].split(":")[2:3] == [kernel]]
         if len(found) != 1:
             has = ", ".join(self._overlay.ip_dict) or "no IP"
             raise DeviceError(f"{self._bitfile} has {len(found)} instances of {kernel}, expected one; it has {has}")
-        ip = self._overlay
-        for part in found[0].split("/"):
-            ip = getattr(ip, part)
-        return _IpWords(ip)
+        return found[0]
 
     def allocate(self, count: int, memory: str, kernel: str, register: int) -> Buffer:
-        bank = self._banks.get(memory)
+        bank = self._bank(kernel, register) if self._is_card else self._banks.get(memory)
         target = self._device
         if bank is not None:
             if bank not in self._overlay.mem_dict:
                 has = ", ".join(self._overlay.mem_dict) or "none"
                 raise DeviceError(f"bank of {memory} is {bank!r}, expected a memory of {self._bitfile}: {has}")
-            target = getattr(self._overlay, bank)
+            target = self._device.get_memory(self._overlay.mem_dict[bank])
         try:
-            return _BoardBuffer(self._pynq.allocate((count,), np.uint8, target=target))
+            buffer = self._pynq.allocate((count,), np.uint8, target=target)
+            return _CardBuffer(buffer) if self._is_card else _BoardBuffer(buffer)
         except (RuntimeError, MemoryError, OSError) as error:
             raise DeviceError(
                 f"PYNQ does not allocate {count} bytes of {memory} memory ({error}): ask for less, or give the kernel "
                 "more contiguous memory (cma= of the boot arguments)"
             ) from error
+
+    def _bank(self, kernel: str, register: int) -> str:
+        """The card's memory that the kernel reaches with the address in the register at this offset."""
+        for argument in self._overlay.ip_dict[self._name(kernel)]["registers"].values():
+            if argument["address_offset"] == register and "memory" in argument:
+                return str(argument["memory"])
+        raise DeviceError(f"{kernel} of {self._bitfile} has no memory at {register:#x}: it is of another design")
 
     def facts(self) -> dict[str, str]:
         name = getattr(self._device, "name", self._device.tag)
@@ -117,10 +133,14 @@ class _BoardBuffer(Buffer):
         self._buffer[span.start : span.stop].invalidate()
 
 
-class PynqEngine(BoardEngine):
-    """kv_dma of a Zynq board under PYNQ.
+class _CardBuffer(_BoardBuffer):
+    copies_whole = False  # PYNQ 3.0.1 copies what it is asked for
 
-    * `bitfile`: the bitstream, with its .hwh beside it.
+
+class PynqEngine(BoardEngine):
+    """kv_dma of a Zynq board, or a card, under PYNQ.
+
+    * `bitfile`: the .bit with its .hwh beside it, or the .xclbin of a card.
     * `banks`: for a memory of the design ('near', 'far', 'control'), the name of a memory in the overlay.
     * `timeout_seconds`: of a run.
     * `device`: the pynq.Device; default: the active one.
@@ -185,8 +205,8 @@ def open_board(bitfile: str | Path | None, banks: Mapping[str, str] | None, devi
     return Board(checks.path("bitfile", bitfile, DeviceError), banks or {}, device)
 
 
-def _package() -> Any:
-    """PYNQ. Raises ToolError if it is missing or too old."""
+def _package(*, for_card: bool) -> Any:
+    """PYNQ. Raises ToolError if it is missing, or of a version for other boards."""
     try:
         pynq = importlib.import_module("pynq")
     except ImportError as error:
@@ -195,6 +215,9 @@ def _package() -> Any:
             "it needs numpy < 2"
         ) from error
     version = str(pynq.__version__)
-    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
-        raise ToolError(f"PYNQ is {version}, expected 3.1 or newer: update the board's image; Alveo cards: backend xrt")
+    has_cards = tuple(int(part) for part in version.split(".")[:2]) < _FIRST_WITHOUT_CARDS
+    if for_card and not has_cards:
+        raise ToolError(f"PYNQ is {version}, which has no cards any more: use backend xrt, or PYNQ 3.0.1")
+    if has_cards and not for_card:
+        raise ToolError(f"PYNQ is {version}, expected 3.1 or newer for a Zynq board: update the board's image")
     return pynq
