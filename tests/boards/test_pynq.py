@@ -13,7 +13,7 @@ from backend_tools import require
 from environments import ROOT, environment
 
 ZYNQ = ("conformance/test_dma.py", "conformance/test_prefetch.py", "conformance/test_pages.py", "boards")
-CARD = ("conformance/test_dma.py", "conformance/test_prefetch.py", "boards")
+CARD = ("conformance/test_dma.py", "boards")
 RUNS = [("pynq4", tests) for tests in ZYNQ] + [("pynq3", tests) for tests in CARD]
 _SECONDS = 550
 

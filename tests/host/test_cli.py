@@ -67,7 +67,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"speckv {metadata.version('speckv')}\n", "")
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for command in ("designs", "render", "rtl", "area", "demo", "pack", "unpack", "inspect", "bench", "build"):
+    for command in (
+        "designs", "render", "rtl", "area", "demo", "pack", "unpack", "inspect", "bench", "build", "bringup", "doctor",
+    ):  # fmt: skip
         assert f"    {command} " in out
         assert run(capsys, command, "--help")[0] == 0
 
