@@ -150,7 +150,7 @@ def _word_end(text: str, at: int, line: int) -> int:
 def _closed(text: str, at: int, line: int) -> int:
     """Behind the brace or bracket that closes the one at `at`."""
     opening, closing = text[at], _PAIRS[text[at]]
-    depth, start = 0, at
+    depth = 0
     while at < len(text):
         if text[at] == "\\":
             at += 1
@@ -163,4 +163,4 @@ def _closed(text: str, at: int, line: int) -> int:
         elif text[at] == "{" and opening == "[":  # braces inside brackets protect those in them
             at = _closed(text, at, line) - 1
         at += 1
-    raise TclError(f"line {line + text.count(chr(10), 0, start)}: {opening} is not closed")
+    raise TclError(f"line {line}: {opening} is not closed")
