@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from speckv import bench, codec, demo, frame, skv
-from speckv.design import Design
+from speckv.design import Design, designs
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -87,7 +87,13 @@ def test_make_target_exists(target: str) -> None:
 
 
 DOCUMENTS = ["README.md", "hls/README.md", "hls/hlsc/README.md", "testbench/README.md",
-             *(f"hls/boards/{family}.md" for family in ("alveo", "versal", "zynq"))]  # fmt: skip
+             *(f"hls/boards/{family}.md" for family in ("alveo", "versal", "zynq", "host"))]  # fmt: skip
+
+
+def test_each_board_has_a_row_and_its_width() -> None:
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| (\d+) \| yes \| yes \|.*\| not yet run \|$", README, re.MULTILINE)
+    placed = {name: one.bus_bits for name in designs() if (one := Design.load(name)).board}
+    assert {name: int(bits) for name, bits in rows} == placed
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

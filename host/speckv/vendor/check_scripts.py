@@ -13,8 +13,8 @@ from speckv.vendor import documented, tcl
 from speckv.vendor.files import Vendor
 from speckv.vendor.interface import CONTROL_PORT
 
-VERBS = {True: ("all", "bitstream", "host", "test", "clean"),
-         False: ("all", "xclbin", "emconfig", "host", "test", "clean")}  # fmt: skip
+VERBS = {True: ("all", "bitstream", "host", "run", "test", "clean"),
+         False: ("all", "xclbin", "emconfig", "host", "run", "test", "clean")}  # fmt: skip
 """What people expect to make, by whether it is for a Zynq board."""
 _GETTERS = ("get_bd_intf_pins", "get_bd_pins", "get_bd_addr_segs")
 

@@ -180,5 +180,8 @@ def test_make_does_the_same_steps(
     assert tools.calls() == [], "everything is made"
     for verb in ("host", "test"):
         assert "speckv" in make("-n", verb)
+    command, *options = shlex.split(make("-n", "run", *variables).splitlines()[-1].split("speckv ", 1)[1])
+    assert command == "bringup" and cli._parser().parse_args([command, *options]).backend in ("pynq", "xrt")
+    assert Design.load(tmp_path / name / options[0]).hash == Design.load(name).hash
     make("clean")
     assert not (tmp_path / name / "vitis-hls").exists()
