@@ -56,6 +56,7 @@ def add_commands(commands: Any) -> None:
     )
     add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
     add("--rtl", action="store_true", help="simulate the kernels: the table alone, and with --kv the whole decode loop")
+    add("--area", action="store_true", help="estimate the table's area, with Yosys: minutes for what it has not seen")
     add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
     add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
     add("--design", default="tiny", metavar="DESIGN", help="whose clock and prefetch table count (tiny)")
@@ -203,6 +204,7 @@ def pool(arguments: argparse.Namespace) -> int:
 
 def prefetch(arguments: argparse.Namespace) -> int:
     """`speckv bench prefetch`: policies on attention dumps and traces; a target that is missed is no failure."""
+    from speckv import area
     from speckv.bench import closed_loop, prefetch_table
     from speckv.bench import prefetch as bench
     from speckv.bench import prefetch_output as output
@@ -213,8 +215,10 @@ def prefetch(arguments: argparse.Namespace) -> int:
     from speckv.progress import Progress
     from speckv.resources import write_atomic
 
-    if not (arguments.kv or arguments.trace or arguments.rtl):
-        raise PrefetchError("nothing to measure: pass --kv with attention dumps, --trace with requests, or --rtl")
+    if not (arguments.kv or arguments.trace or arguments.rtl or arguments.area):
+        raise PrefetchError(
+            "nothing to measure: pass --kv with attention dumps, --trace with requests, --rtl or --area"
+        )
     for option, path, needs in (("--plot", arguments.plot, "kv"), ("--plot-blocks", arguments.plot_blocks, "trace")):
         if path and not getattr(arguments, needs):
             raise PrefetchError(f"{option} needs --{needs}: pass it, or leave the plot out")
@@ -237,20 +241,18 @@ def prefetch(arguments: argparse.Namespace) -> int:
         write_atomic(Path(os.path.realpath(arguments.plot)), output.recall_plot(result, dumps[-1].name))
     if arguments.plot_blocks:
         write_atomic(Path(os.path.realpath(arguments.plot_blocks)), output.hit_rate_plot(result))
-    figures, closed = None, []
     if arguments.rtl:
         with Progress(1 + len(dumps) * closed_loop.WAYS) as progress:
-            figures = prefetch_table.measure(design, progress=progress.step)
-            for dump in dumps:
-                closed.append(
-                    closed_loop.measure(dump, design, chosen, result.layer_ns, result.tuned, on_step=progress.step)
-                )
+            result.table = prefetch_table.measure(design, progress=progress.step)
+            result.closed_loops = [
+                closed_loop.measure(dump, design, chosen, result.layer_ns, result.tuned, on_step=progress.step)
+                for dump in dumps
+            ]
+    if arguments.area:
+        with Progress(area.parts(design, [prefetch_table.KERNEL])) as progress:
+            result.area = area.estimate(design, [prefetch_table.KERNEL], on_part=progress.step)
     if arguments.json:
-        made = {"table_rtl": prefetch_table.as_json(figures)} if figures else {}
-        print_json(output.as_json(result, closed) | made)
+        print_json(output.as_json(result))
     else:
-        if dumps or requests:
-            say(output.table(result, closed))
-        if figures:
-            say(prefetch_table.as_table(figures))
+        say(output.table(result))
     return OK

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from speckv.bench.prefetch import KEPT, ON_DEMAND, LoopRow, loop_rows
 from speckv.design import Design
-from speckv.dma import DmaEngine, open_engine
+from speckv.dma import open_engine
 from speckv.dma.links import Link
 from speckv.frame import HEADER_BYTES
 from speckv.prefetch import closed_loop, decode, evaluate
@@ -18,8 +21,8 @@ from speckv.prefetch.evaluate import Replay, Tuned
 from speckv.prefetch.policies import SpeculativeQuery
 from speckv.prefetch.select import Layout
 
-STEPS, FIRST = 128, 32
-"""The last steps of a dump; those from `FIRST` on count, the others bring the first pages near."""
+STEPS = 128
+"""The last steps of a dump, at most; the first quarter of them brings the first pages near, and does not count."""
 TABLE = "kv_prefetch"
 CODEC = "quant8"
 WAYS = 4
@@ -61,7 +64,6 @@ def measure(
     needed: int = 8,
     near_pages: int = 24,
     steps: int = STEPS,
-    first: int = FIRST,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> ClosedLoop:
     """Decodes the last steps of a dump in each way, on an engine of its own with far memory behind `link`; each KV head
@@ -73,6 +75,7 @@ def measure(
     guesses = None if dump.guesses is None else dump.guesses[:, -steps:]
     last = dataclasses.replace(dump, queries=dump.queries[:, -steps:], guesses=guesses)
     replay = Replay(last.masses(layout), last.guess_masses(layout))
+    first = replay.steps // 4
     cycles = layer_ns * design.clock_mhz / 1000
     loop = decode.Loop(replay, last.positions, layout, needed, near_pages, cycles)
     layers, heads = replay.masses.shape[:2]
@@ -81,23 +84,26 @@ def measure(
     places = closed_loop.places_needed(layers, heads, near_pages, needed)
     far_bytes = layers * heads * pages.shape[2] * (page_bytes + HEADER_BYTES)
 
-    def engine() -> DmaEngine:
-        options = {} if backend in ("software", "csim") else {"link": link}
-        return open_engine(design, backend, near_bytes=places * page_bytes, far_bytes=far_bytes, **options)
+    evidence = ""
+
+    @contextmanager
+    def memory_side() -> Iterator[closed_loop.MemorySide]:
+        nonlocal evidence
+        options: dict[str, Any] = {} if backend in ("software", "csim") else {"link": link}
+        sizes = {"near_bytes": places * page_bytes, "far_bytes": far_bytes}
+        with open_engine(design, backend, **sizes, **options) as engine, engine.open_table() as table:
+            evidence = engine.evidence
+            yield closed_loop.MemorySide(engine, table, pages, dtype=last.dtype, codec=CODEC, places=places)
 
     def on_kernels(kept: int, *, prefetch: bool) -> Decoded:
-        with engine() as opened, opened.open_table() as table:
-            side = closed_loop.MemorySide(opened, table, pages, dtype=last.dtype, codec=CODEC, places=places)
+        with memory_side() as side:
             streams = closed_loop.streams(side, layers, heads, near_pages=kept, prefetch=prefetch)
             return decode.decode(loop, streams, first=first)
 
-    def by_policy() -> Decoded:
-        assert tuned is not None
-        with engine() as opened, opened.open_table() as table:
-            side = closed_loop.MemorySide(opened, table, pages, dtype=last.dtype, codec=CODEC, places=places)
-            return decode.run(
-                loop, lambda: SpeculativeQuery(tuned.weight, tuned.decay), closed_loop.ByHost(side), first=first
-            )
+    def by_policy(constants: Tuned) -> Decoded:
+        with memory_side() as side:
+            policy = partial(SpeculativeQuery, constants.weight, constants.decay)
+            return decode.run(loop, policy, closed_loop.ByHost(side), first=first)
 
     ways: dict[str, Callable[[], Decoded]] = {
         ON_DEMAND: lambda: on_kernels(0, prefetch=False),
@@ -105,7 +111,7 @@ def measure(
         TABLE: lambda: on_kernels(near_pages, prefetch=True),
     }
     if guesses is not None and tuned is not None:
-        ways[evaluate.COMBINED] = by_policy
+        ways[evaluate.COMBINED] = partial(by_policy, tuned)
     done = {}
     for way, decoded in ways.items():
         on_step(f"{dump.name}: the kernels decode, {way}")
@@ -118,6 +124,4 @@ def measure(
         )
         for counts, cycles, demand in zip(shown.by_step, waited, longer, strict=True)
     ]
-    with engine() as opened:
-        evidence = opened.evidence
     return ClosedLoop(loop_rows(dump.name, link.name, done, page_bytes), by_step, evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from speckv.bench.results import HOST
 from speckv.design import Design
@@ -19,6 +20,11 @@ from speckv.prefetch.policies import PolicyFactory
 from speckv.prefetch.prefetcher import PrefetchCounts
 from speckv.prefetch.select import Layout, top_pages
 from speckv.prefetch.source import LinkModel
+
+if TYPE_CHECKING:
+    from speckv.area import KernelArea
+    from speckv.bench.closed_loop import ClosedLoop
+    from speckv.bench.prefetch_table import TableFigures
 
 PAGES = (8, 12, 16)
 CURVE_PAGES = (2, 4, 8, 12, 16, 24, 32)
@@ -72,7 +78,7 @@ class BlockRow:
 
 @dataclass
 class Result:
-    """All that was measured; evidence `model`."""
+    """All that was measured; evidence `model`, but for what says its own: the kernels' loops, rates and area."""
 
     tuned: Tuned | None = None
     pages: list[PageRow] = field(default_factory=list)
@@ -80,6 +86,9 @@ class Result:
     loops: list[LoopRow] = field(default_factory=list)
     blocks: list[BlockRow] = field(default_factory=list)
     bound: float | None = None
+    closed_loops: list[ClosedLoop] = field(default_factory=list)
+    table: TableFigures | None = None
+    area: list[KernelArea] = field(default_factory=list)
     layer_ns: float = LAYER_NS
     evidence: str = HOST
 

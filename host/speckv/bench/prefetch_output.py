@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from speckv.bench.closed_loop import CODEC, TABLE, ClosedLoop
+from speckv import area
+from speckv.bench import prefetch_table
+from speckv.bench.closed_loop import CODEC
+from speckv.bench.output import target_json, target_table
 from speckv.bench.prefetch import INDEX, LoopRow, Result
+from speckv.bench.prefetch_targets import TARGETS
+from speckv.bench.targets import outcomes_of
 from speckv.console import table as text_table
 from speckv.prefetch import evaluate
 from speckv.prefetch.blocks import LRU, REUSE_RATE
 from speckv.report.charts import Series, lines
 from speckv.report.svg import standalone
 
-_TARGETS = (("state", "<"), ("target", "<"), ("wanted", ">"), ("worst", ">"), ("of what", "<"))
 _PAGES = (
     ("dataset", "<"),
     ("steps", "<"),
@@ -59,72 +63,9 @@ BLOCK_NOTES = (
 )
 
 
-@dataclass(frozen=True)
-class Target:
-    """What prefetching is meant to reach: `values` are (value, of what), and each must be at least `wanted`."""
-
-    name: str
-    wanted: float
-    values: tuple[tuple[float, str], ...]
-    at_most: bool = False
-
-    @property
-    def worst(self) -> tuple[float, str] | None:
-        """The value that is furthest from good."""
-        return (max if self.at_most else min)(self.values, default=None)
-
-    @property
-    def state(self) -> str:
-        """`missed`, `not measured` or `met`."""
-        if self.worst is None:
-            return "not measured"
-        value = self.worst[0]
-        return "met" if (value <= self.wanted if self.at_most else value >= self.wanted) else "missed"
-
-
-def targets(result: Result, closed: Sequence[ClosedLoop] = ()) -> list[Target]:
-    """Every target, with the figures that it is about; those of the kernels are in `closed`."""
-    return [
-        Target("recall at equal bytes, history", 0.90, tuple(_recalls(result, evaluate.HISTORY))),
-        Target("recall at equal bytes, speculative + history", 0.93, tuple(_recalls(result, evaluate.COMBINED))),
-        Target("recall that the table loses to floating point", 0.01, tuple(_losses(result)), at_most=True),
-        Target(
-            "stall hidden at the controller's depth, speculative + history",
-            0.80,
-            tuple((row.hidden, row.dataset) for row in result.loops if row.way == evaluate.COMBINED),
-        ),
-        Target(
-            "stall hidden in the closed loop, kv_prefetch and kv_dma",
-            0.80,
-            tuple((row.hidden, row.dataset) for one in closed for row in one.rows if row.way == TABLE),
-        ),
-        Target(
-            "block hit rate to LRU's",
-            1.0,
-            tuple(
-                (row.hits[REUSE_RATE].rate / row.hits[LRU].rate, f"{row.capacity} blocks")
-                for row in result.blocks
-                if row.hits[LRU].rate
-            ),
-        ),
-    ]
-
-
-def _recalls(result: Result, policy: str) -> Iterator[tuple[float, str]]:
-    for row in result.pages:
-        if row.policy == policy:
-            yield row.quality.recall, f"{row.dataset}, {row.quality.pages} pages"
-
-
-def _losses(result: Result) -> Iterator[tuple[float, str]]:
-    exact = {what: recall for recall, what in _recalls(result, evaluate.TABLE_MODEL)}
-    for recall, what in _recalls(result, evaluate.TABLE):
-        yield exact[what] - recall, what
-
-
-def table(result: Result, closed: Sequence[ClosedLoop] = ()) -> str:
+def table(result: Result) -> str:
     """Tables for a terminal, and what their columns mean."""
-    parts = [text_table(_TARGETS, [_target_cells(one) for one in targets(result, closed)])]
+    parts = [target_table(outcomes_of(result, TARGETS))]
     if result.pages:
         parts += [text_table(_PAGES, _page_cells(result)), "\n".join(PAGE_NOTES)]
     if result.tuned:
@@ -135,7 +76,7 @@ def table(result: Result, closed: Sequence[ClosedLoop] = ()) -> str:
     if result.loops:
         time = f"A layer takes {result.layer_ns / 1000:g} µs besides waiting."
         parts += [text_table(_LOOPS, _loop_cells(result.loops)), "\n".join([*LOOP_NOTES, time])]
-    for one in closed:
+    for one in result.closed_loops:
         parts += [text_table(_LOOPS, _loop_cells(one.rows)), "\n".join([*CLOSED_NOTES, f"Evidence: {one.evidence}."])]
     if result.blocks:
         names = list(result.blocks[0].hits)
@@ -144,13 +85,13 @@ def table(result: Result, closed: Sequence[ClosedLoop] = ()) -> str:
             text_table([*columns, ("optimum", ">"), ("bound", ">")], _block_cells(result)),
             "\n".join(BLOCK_NOTES),
         ]
-    return "\n\n".join([*parts, f"Evidence: {result.evidence}."])
-
-
-def _target_cells(one: Target) -> list[str]:
-    sign = "≤" if one.at_most else "≥"
-    worst = ["–", ""] if one.worst is None else [f"{one.worst[0]:.4f}", one.worst[1]]
-    return [one.state, one.name, f"{sign} {one.wanted:g}", *worst]
+    if result.pages or result.blocks:
+        parts.append(f"Evidence, unless a table says its own: {result.evidence}.")
+    if result.table:
+        parts.append(prefetch_table.as_table(result.table))
+    if result.area:
+        parts.append(area.table(result.area))
+    return "\n\n".join(parts)
 
 
 def _page_cells(result: Result) -> list[list[str]]:
@@ -201,26 +142,24 @@ def _block_cells(result: Result) -> list[list[str]]:
     ]
 
 
-def as_json(result: Result, closed: Sequence[ClosedLoop] = ()) -> dict[str, Any]:
+def as_json(result: Result) -> dict[str, Any]:
     """The object that `speckv bench prefetch --json` prints."""
     return {
         "evidence": result.evidence,
-        "targets": [
-            {"target": one.name, "state": one.state, "wanted": one.wanted, "worst": one.worst and one.worst[0],
-             "of": one.worst and one.worst[1]}
-            for one in targets(result, closed)
-        ],
+        "targets": [target_json(one) for one in outcomes_of(result, TARGETS)],
         "tuned": asdict(result.tuned) if result.tuned else None,
         "pages": [asdict(row) for row in result.curves],
         "loops": [_loop_object(row) for row in result.loops],
         "closed_loops": [
             {"evidence": one.evidence, "loops": [_loop_object(row) for row in one.rows],
              "steps": [asdict(step) for step in one.steps]}
-            for one in closed
+            for one in result.closed_loops
         ],
         "blocks": [asdict(row) for row in result.blocks],
         "layer_ns": result.layer_ns,
         "infinite_cache": result.bound,
+        "table_rtl": asdict(result.table) if result.table else None,
+        "area": {one.kernel: one.resources for one in result.area},
     }  # fmt: skip
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from speckv import rtl
 from speckv.errors import ToolError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 COMMANDS = 16_384
-_KERNEL = "kv_prefetch"
+KERNEL = "kv_prefetch"
 _TABLE_PROCESSES = ("rank", "select_pages")
 _FIFO_STAGES = 1  # between the two
 
@@ -42,6 +42,7 @@ class TableFigures:
     empty_run_cycles: int
     one_predict_cycles: int
     table_stages: int
+    ways: int
     evidence: str = "rtl-sim"
 
 
@@ -69,13 +70,14 @@ def measure(design: Design, *, commands: int = COMMANDS, progress: Callable[[str
             ]
             cycles = _cycles(table, asked) - empty
             rates.append(Rate(name, commands, cycles, commands / cycles))
-    return TableFigures(tuple(rates), empty, one, table_stages(design))
+        ways = table.parameters.ways
+    return TableFigures(tuple(rates), empty, one, table_stages(design), ways)
 
 
 def table_stages(design: Design) -> int:
     """Pipeline stages from a command at the table to its result. Raises StaleRtlError if the RTL is not current."""
     report = json.loads((rtl.current(design) / rtl.REPORT).read_text(encoding="utf-8"))
-    processes = {p["name"].partition("<")[0]: p for p in report["kernels"][_KERNEL]["processes"]}
+    processes = {p["name"].partition("<")[0]: p for p in report["kernels"][KERNEL]["processes"]}
     depths = [
         region["depth"]
         for name in _TABLE_PROCESSES
@@ -83,11 +85,6 @@ def table_stages(design: Design) -> int:
         if region["kind"] == "loop"
     ]
     return sum(depths) + _FIFO_STAGES
-
-
-def as_json(figures: TableFigures) -> dict[str, Any]:
-    """The figures as JSON."""
-    return asdict(figures)
 
 
 def as_table(figures: TableFigures) -> str:

@@ -112,12 +112,14 @@ class MemorySide:
 
         Raises DmaError for a page that did not come, or not as it was stored.
         """
-        if not len(records):
+        if not len(records) and not after:
             return now
-        result = self.engine.run_records(records)
-        if result.failed:
-            raise DmaError(f"{result.failed} of {len(records)} pages could not be fetched: scrub far memory")
-        self.busy = max(now, self.busy) + after + (result.cycles or 0)
+        self.busy = max(now, self.busy) + after
+        if len(records):
+            result = self.engine.run_records(records)
+            if result.failed:
+                raise DmaError(f"{result.failed} of {len(records)} pages could not be fetched: scrub far memory")
+            self.busy += result.cycles or 0
         return self.busy
 
     def write(self, page: int, place: int) -> None:

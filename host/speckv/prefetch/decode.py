@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv.errors import PrefetchError
 from speckv.prefetch.evaluate import Replay
 from speckv.prefetch.policies import PolicyFactory, seen
 from speckv.prefetch.prefetcher import PrefetchCounts, Prefetcher
@@ -166,9 +167,11 @@ def decode(
     first: int = 0,
     on_step: Callable[[int], None] = lambda _: None,
 ) -> Decoded:
-    """`run` with the streams of each layer, whatever is behind them."""
+    """`run` with the streams of each layer, whatever is behind them. Raises PrefetchError if no step counts."""
     masses, guesses = loop.replay.masses, loop.replay.guesses
     layers, _, steps, _ = masses.shape
+    if not 0 <= first < steps:
+        raise PrefetchError(f"step {first} is the first to count, of {steps}: take an earlier one, or more steps")
     best = top_pages(masses, loop.needed)
     waits = np.zeros((steps, layers))
     now = depth = began = 0.0

@@ -9,9 +9,12 @@ import attention_dumps as dumps
 import conversations
 import numpy as np
 import pytest
-from speckv import cli
+from speckv import area, cli
 from speckv.bench import prefetch as bench
 from speckv.bench import prefetch_output as output
+from speckv.bench.prefetch_table import Rate, TableFigures
+from speckv.bench.prefetch_targets import TARGETS
+from speckv.bench.targets import Figure, outcomes_of
 from speckv.design import Design
 from speckv.dma.links import LINKS
 from speckv.prefetch import evaluate
@@ -74,20 +77,33 @@ def test_hit_rates_lie_below_their_bounds(measured: bench.Result) -> None:
 
 
 def test_targets_say_what_is_worst_of_what(measured: bench.Result) -> None:
-    by_name = {one.name: one for one in output.targets(measured)}
+    by_name = {one.target.name: one for one in outcomes_of(measured, TARGETS)}
     history = by_name["recall at equal bytes, history"]
     both = recalls(measured, 0, evaluate.HISTORY) + recalls(measured, 1, evaluate.HISTORY)
-    assert history.worst is not None and history.worst[0] == min(both)
+    assert history.worst is not None and history.worst.value == min(both)
     assert history.state == ("met" if min(both) >= 0.9 else "missed")
-    assert {one.state for one in output.targets(bench.Result())} == {"not measured"}
-    assert output.Target("t", 0.5, ((0.4, "a"), (0.6, "b")), at_most=True).state == "missed"
-    assert output.Target("t", 0.5, ((0.4, "a"), (0.5, "b")), at_most=True).state == "met"
-    assert output.Target("t", 0.5, ((0.4, "a"), (0.6, "b"))).worst == (0.4, "a")
+    assert {one.state for one in outcomes_of(bench.Result(), TARGETS)} == {"not measured"}
+
+
+def test_the_tables_rates_stages_and_area_are_told() -> None:
+    rates = (Rate("touches", 100, 100, 1.0), Rate("predictions", 97, 100, 0.97))
+    lut = dict.fromkeys(area.RESOURCES, 7)
+    result = bench.Result(
+        table=TableFigures(rates, 40, 56, table_stages=15, ways=16),
+        area=[area.KernelArea("kv_prefetch", (area.Part("rank", 1, lut), area.Part("select_pages", 1, lut)))],
+    )
+    states = {one.target.name: (one.state, one.worst) for one in outcomes_of(result, TARGETS)}
+    assert states["commands of the table in a cycle"] == ("missed", Figure(0.97, "predictions"))
+    assert states["stages from a PREDICT to its result"] == ("met", Figure(15, "16 ways"))
+    printed, made = output.table(result), json.loads(json.dumps(output.as_json(result)))
+    assert "one PREDICT 56" in printed and "evidence: yosys" in printed and "Evidence, unless" not in printed
+    assert made["area"]["kv_prefetch"]["lut"] == 14 and made["table_rtl"]["rates"][1]["cycles"] == 100
 
 
 def test_output_is_complete(measured: bench.Result) -> None:
     printed = output.table(measured)
-    for word in (*bench.LOOP_POLICIES, bench.INDEX, bench.KEPT, "reuse rate", "usable", "optimum", "Evidence: model."):
+    words = ("reuse rate", "usable", "optimum", "says its own: model.")
+    for word in (*bench.LOOP_POLICIES, bench.INDEX, bench.KEPT, *words):
         assert word in printed
     assert json.loads(json.dumps(output.as_json(measured)))["evidence"] == "model"
     for plot, words in (

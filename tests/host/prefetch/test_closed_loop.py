@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused(engine: DmaEngine, table: PrefetchEngine) 
 def test_the_kernels_hide_most_of_the_latency() -> None:
     """In RTL: on demand, kept and ahead, each a run of its own, with the link's latency."""
     require("cosim")
-    sizes = {"layout": LAYOUT, "needed": NEEDED, "near_pages": NEAR_PAGES, "steps": 40, "first": 16}
+    sizes = {"layout": LAYOUT, "needed": NEEDED, "near_pages": NEAR_PAGES, "steps": 32}
     found = bench.measure(DUMP, TINY, link("cxl2x8"), 3000.0, Tuned(0.5, 0.2), **sizes)
     ways = {row.way: row for row in found.rows}
     assert found.evidence == "rtl-sim" and len(found.steps) == 24

@@ -12,7 +12,7 @@ from speckv import frame
 from speckv.design import Design
 from speckv.dma import BatchResult, Descriptor, Op, SoftwareEngine, Traffic
 from speckv.dma.links import Link
-from speckv.errors import DmaError
+from speckv.errors import DmaError, PrefetchError
 from speckv.pool import Pool
 from speckv.prefetch import decode
 from speckv.prefetch.evaluate import Replay
@@ -74,6 +74,12 @@ def test_only_counted_steps_count(loop: decode.Loop) -> None:
     assert half.steps == 32 and half.stall_cycles < whole.stall_cycles
     assert half.counts.hits + half.counts.late + half.counts.missed == 4 * 2 * dumps.LAYERS * 32
     assert half.total_cycles == half.stall_cycles + 500 * dumps.LAYERS * 32
+
+
+@pytest.mark.parametrize("first", [-1, 10_000])
+def test_a_loop_in_which_no_step_counts_is_refused(loop: decode.Loop, first: int) -> None:
+    with pytest.raises(PrefetchError, match=rf"step {first} is the first to count, of \d+: take an earlier one"):
+        decode.run(loop, None, source(), first=first)
 
 
 def test_a_guess_is_that_of_the_step_that_comes(loop: decode.Loop) -> None:
