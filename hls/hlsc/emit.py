@@ -39,6 +39,17 @@ def argument_port(parameter: str) -> str:
     return f"{identifier(source_name(parameter))}_arg"
 
 
+def _pieces(node: Node) -> list[tuple[int, int]]:
+    """(lowest bit, width) of what ``node`` is wired of, without the bits that are always 0."""
+    found, at = [], 0
+    for arg, _, width in node.slices:
+        source = node.args[arg]
+        if source.op != "const" or source.value:
+            found.append((at, width))
+        at += width
+    return found or [(0, node.width)]
+
+
 class ProcessEmitter:
     """Writes the body of one process into a ModuleText."""
 
@@ -151,9 +162,7 @@ class ProcessEmitter:
             words = [m.const(w, width) for w in node.table]
             return multiplexer(m, words, args[0], inner, width)
         if op == "parity":
-            result = m.fresh()
-            m.add(f"{result} = comb.parity {args[0]} : i{inner}")
-            return result
+            return m.parity([(m.extract(args[0], inner, low, count), count) for low, count in _pieces(node.args[0])])
         return m.op(_COMB.get(op, op), width, *args)
 
     # ---- one region ----------------------------------------------------------------------------------

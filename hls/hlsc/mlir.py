@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+PARITY_PARTS = 6  # of a level of a tree: a LUT has as many inputs
+
 
 def identifier(text: str) -> str:
     """A legal SystemVerilog identifier."""
@@ -117,6 +119,15 @@ class ModuleText:
         result = self.fresh()
         names, types = zip(*reversed(parts), strict=True)
         self.add(f"{result} = comb.concat {', '.join(names)} : {', '.join(f'i{w}' for w in types)}")
+        return result
+
+    def parity(self, parts: list[tuple[str, int]]) -> str:
+        """Of all bits of the ``parts``, as a tree: the C++ that Verilator makes of long chains takes g++ gigabytes."""
+        while len(parts) > PARITY_PARTS:
+            groups = [parts[start : start + PARITY_PARTS] for start in range(0, len(parts), PARITY_PARTS)]
+            parts = [(self.parity(group), 1) for group in groups]
+        whole, result = self.concat(parts), self.fresh()
+        self.add(f"{result} = comb.parity {whole} : i{sum(width for _, width in parts)}")
         return result
 
     def replicate(self, bit: str, count: int) -> str:

@@ -166,6 +166,33 @@ def test_lint_is_clean(kernel: CompiledKernel, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+def test_the_parity_of_many_bits_is_a_tree() -> None:
+    """Every third bit of 120: seven groups of at most six, and those in two."""
+    source = """
+    #include "ap_int.h"
+    #include "hls_stream.h"
+    static void stage(hls::stream<ap_uint<120>>& in, hls::stream<ap_uint<1>>& out) {
+      ap_uint<120> word = in.read(), chosen = 0;
+      for (int i = 0; i < 120; i += 3) {
+    #pragma HLS unroll
+        chosen[i] = word[i];
+      }
+      out.write(ap_uint<1>(chosen.xor_reduce()));
+    }
+    void top_level(hls::stream<ap_uint<120>>& in, hls::stream<ap_uint<1>>& out) {
+    #pragma HLS interface mode=axis port=in
+    #pragma HLS interface mode=axis port=out
+    #pragma HLS interface mode=ap_ctrl_none port=return
+    #pragma HLS dataflow
+      stage(in, out);
+    }
+    """
+    text = "".join(compile_kernel(source, "top_level").files.values())
+    groups = [re.findall(r"_dout\[(\d+)\]", group) for group in re.findall(r"\^\{([^{}]*)\}", text)]
+    assert max(map(len, groups)) <= 6
+    assert sorted(int(bit) for group in groups for bit in group) == list(range(0, 120, 3))
+
+
 def test_image_of_a_memory() -> None:
     words = [k * 77 for k in range(1000)]
     image = _image(Memory("t", "@t", 1000, 8, 0, 64, 37, contents=words, constant=True))

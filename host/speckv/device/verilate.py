@@ -38,6 +38,8 @@ VERILATOR_FLAGS = (
     "unique",
     "--x-initial",
     "unique",
+    # a tree of XORs stays a tree, see hlsc's ModuleText.parity
+    "-fno-dfg-peephole-right-leaning-assoc",
     "--output-split",
     SPLIT_OPERATIONS,
     "--prefix",
