@@ -29,7 +29,7 @@ LIMITS: dict[str, Any] = {
     "max_channels": 64,
     "dtypes": ["bf16"],
     "codecs": ["raw", "quant8"],
-    "prefetch": {"rows": 16, "ways": 4, "score_bits": 8, "page_bits": 8, "decay_shift": 1, "resident_pages": 64},
+    "prefetch": {"rows": 16, "ways": 4, "score_bits": 8, "page_bits": 8, "decay_shift": 2, "resident_pages": 64},
 }
 CODECS = (Codec.RAW, Codec.QUANT8)
 SHAPES = ((64, 64), (1, 32), (17, 64), (5, 32))

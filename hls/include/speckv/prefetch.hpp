@@ -39,24 +39,26 @@ Order<D> order_of(prefetch_op_t op) {
   return order;
 }
 
-// Makes orders of commands, and NOPs of what is refused.
+// Makes orders of commands, and NOPs of what is refused; one more behind a decay that is a subtraction, see `updated`.
 template <class D>
 void decode_commands(bytes_t commands, hls::stream<BatchBeat>& batch, hls::stream<Order<D>>& orders, bytes_t& touches,
                      bytes_t& refused) {
   constexpr unsigned kMaxScore = (1u << D::score_bits) - 1;
   constexpr unsigned kWipes = D::rows > D::resident_pages ? D::rows : D::resident_pages;
   bytes_t left = commands, touched = 0, bad = 0;
-  ap_uint<bits_for(kWipes)> wipes = 0;  // still to come
+  ap_uint<bits_for(kWipes)> more = 0;  // orders that the last command is still to become, kWipe or kNop
+  bool has_more = false, wipes = false;
   beat_t beat = 0;
   bool second = false, unreadable = false;
 decode:  // II = 1: an order per cycle
-  while (left != 0 || wipes != 0) {
+  while (left != 0 || has_more) {
 #pragma HLS pipeline II=1
-    Order<D> order = order_of<D>(kWipe);
-    if (wipes != 0) {
-      wipes -= 1;
-      order.row = table_row_t<D>(wipes);
-      order.page = table_page_t<D>(wipes);
+    Order<D> order = order_of<D>(wipes ? kWipe : kNop);
+    if (has_more) {
+      has_more = more != 1;
+      more -= 1;
+      order.row = table_row_t<D>(more);
+      order.page = table_page_t<D>(more);
     } else {
       if (!second) {
         const BatchBeat next = batch.read();
@@ -84,7 +86,9 @@ decode:  // II = 1: an order per cycle
       order.cookie = header::get<command::cookie>(fields);
       if (!refuse && touch) touched += 1;
       if (refuse) bad += 1;
-      if (op == kClearAll) wipes = kWipes;
+      wipes = op == kClearAll;
+      has_more = wipes || (D::decay_shift > 1 && op == kDecay);
+      more = wipes ? kWipes : 1;
     }
     orders.write(order);
   }

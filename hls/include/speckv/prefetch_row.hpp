@@ -169,7 +169,8 @@ struct Update {
 };
 
 // Does `order`, and prepares the row of `next`: the same one, or `other`. Orders behind each other touch one
-// page only if their keys differ, see merge_touches: so a slot that takes the touched page never matches next.
+// page only if their keys differ, see merge_touches: so a slot that takes the touched page never matches next. And a decay
+// that is a subtraction has no touch behind it, see decode_commands: so no weight is added to its result.
 // Written so that what is known late is used late.
 template <class D>
 Update<D> updated(const PreparedRow<D>& p, const Order<D>& order, const Order<D>& next,
@@ -189,7 +190,7 @@ choose_score:
     set_score<D>(scores, i, taken[i] ? score_of<D>(p.gained, i) : score_t<D>(0));
   }
 join_scores:
-  for (int half = kMaxWays / 2; half > 0; half /= 2) {
+  for (int half = 1 << (bits_for(D::ways - 1) - 1); half > 0; half /= 2) {
 #pragma HLS unroll
     scores |= scores >> (half * kScore);
   }
@@ -267,9 +268,10 @@ update_slots:
     set_score<D>(q.row.scores, i, i == 0 && (renews & same) ? weight : moved);
 
     const bool last = i == D::ways - 1;
-    const score_t<D> sum = saturated_sum<D>(old, next_weight), lower_sum = saturated_sum<D>(lower, next_weight);
+    const score_t<D> sum = saturated_sum<D>(old, next_weight);
     const score_t<D> above_sum = saturated_sum<D>(score_of<D>(p.row.scores, source), next_weight);
-    score_t<D> own_gained = decay ? lower_sum : sum, above_gained = above_sum;
+    score_t<D> own_gained = sum, above_gained = above_sum;
+    if (D::decay_shift == 1) own_gained = decay ? saturated_sum<D>(lower, next_weight) : sum;
     if (last) {  // may belong to a new page
       own_gained = found[i] ? own_gained : next_weight;
       above_gained = found[source] ? above_gained : next_weight;
