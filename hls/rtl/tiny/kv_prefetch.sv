@@ -205,11 +205,12 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
 
   reg          unreadable_0_lcssa_r2;
   wire         _GEN;
-  reg          unreadable_0688_r1;
-  reg  [511:0] beat_sroa_0_0689_r1;
-  reg  [12:0]  wipes_sroa_0_0690_r1;
-  reg  [31:0]  left_sroa_0_0693_r1;
-  reg          second_0694_r1;
+  reg          unreadable_0685_r1;
+  reg  [511:0] beat_sroa_0_0686_r1;
+  reg  [12:0]  more_sroa_0_0687_r1;
+  reg  [31:0]  left_sroa_0_0690_r1;
+  reg          second_0691_r1;
+  reg          has_more_0693_r1;
   reg          active2;
   reg          valid2_0;
   reg          active1;
@@ -225,12 +226,11 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg          exit0_0;
   reg          exit0_1;
   wire         _GEN_4 = _GEN_3 & exit0_1;
-  wire         _GEN_5 = wipes_sroa_0_0690_r1 == 13'h0;
-  wire         _GEN_6 = ~second_0694_r1 & _GEN_5;
-  assign _GEN_2 = valid1_0 & ~(_GEN_6 & ~batch_empty_n) & (~valid1_1 | _GEN_1);
+  wire         _GEN_5 = ~has_more_0693_r1 & ~second_0691_r1;
+  assign _GEN_2 = valid1_0 & ~(_GEN_5 & ~batch_empty_n) & (~valid1_1 | _GEN_1);
   assign _GEN_1 = valid1_1 & (~valid1_2 | _GEN_0);
-  wire [255:0] _GEN_7 =
-    ~second_0694_r1 ? batch_dout[255:0] : beat_sroa_0_0689_r1[511:256];
+  wire [255:0] _GEN_6 =
+    ~second_0691_r1 ? batch_dout[255:0] : beat_sroa_0_0686_r1[511:256];
   reg  [4:0]   select_r1s1;
   reg  [4:0]   select_r1s2;
   reg          xor_r1s1;
@@ -238,11 +238,9 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg          or_r1s1;
   reg          fields_sroa_0_0_r1s1;
   reg  [2:0]   fields_sroa_0_0_r1s1__1;
+  reg          wipes_0692_r1s1;
   reg  [3:0]   select_r1s2__1;
   reg          xor_r1s2;
-  wire [12:0]  _GEN_8 = wipes_sroa_0_0690_r1 - 13'h1;
-  reg  [7:0]   field_r1s1;
-  reg  [7:0]   field_r1s2;
   reg  [2:0]   add_r1s1;
   reg          xor_i_r1s1;
   reg  [2:0]   add_r1s1__1;
@@ -272,24 +270,27 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
   reg  [1:0]   add_r1s1__20;
   reg  [2:0]   add_r1s1__21;
   reg          v32_r1s2;
-  reg  [63:0]  order_sroa_9506_0_r1s1;
-  reg  [63:0]  order_sroa_9506_0_r1s2;
+  reg  [7:0]   field_r1s1;
+  reg  [7:0]   field_r1s2;
+  reg  [63:0]  order_sroa_9505_0_r1s1;
+  reg  [63:0]  order_sroa_9505_0_r1s2;
   reg  [15:0]  order_sroa_13_0_r1s1;
   reg  [15:0]  order_sroa_13_0_r1s2;
-  reg  [31:0]  order_sroa_17508_0_r1s1;
-  reg  [31:0]  order_sroa_17508_0_r1s2;
-  reg  [63:0]  order_sroa_23509_0_r1s1;
-  reg  [63:0]  order_sroa_23509_0_r1s2;
+  reg  [31:0]  order_sroa_17507_0_r1s1;
+  reg  [31:0]  order_sroa_17507_0_r1s2;
+  reg  [63:0]  order_sroa_23508_0_r1s1;
+  reg  [63:0]  order_sroa_23508_0_r1s2;
   assign _GEN_0 = valid1_2 & orders_full_n;
-  wire         _GEN_9 = ~second_0694_r1 ? batch_dout[512] : unreadable_0688_r1;
-  wire         _GEN_10 = _GEN_7[7:0] == 8'h7;
-  wire         _GEN_11 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
+  wire         _GEN_7 = ~second_0691_r1 ? batch_dout[512] : unreadable_0685_r1;
+  wire         _GEN_8 = _GEN_6[7:0] == 8'h7;
+  wire         _GEN_9 = ~has_more_0693_r1 ? _GEN_8 : more_sroa_0_0687_r1 != 13'h1;
+  wire         _GEN_10 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg  [7:0]   hold_unreadable_1;
   reg  [31:0]  hold_bad_sroa_0_1;
   reg          cmp_i_i_r1s1;
   reg  [31:0]  hold_touched_sroa_0_1;
-  wire         _GEN_12 = valid2_0 & orders_full_n;
-  wire         _GEN_13 = active2 & ~valid2_0;
+  wire         _GEN_11 = valid2_0 & orders_full_n;
+  wire         _GEN_12 = active2 & ~valid2_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
@@ -309,126 +310,125 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
       valid1_0 <=
         _GEN_4 | valid1_0
         & ~(_GEN_2
-            & (~_GEN_5
-                 ? left_sroa_0_0693_r1 == 32'h0
-                 : _GEN_9 | left_sroa_0_0693_r1 == 32'h1)
-            & (~_GEN_5 ? _GEN_8 == 13'h0 : ~_GEN_10 & _GEN_5));
-      active1 <= _GEN_4 | active1 & ~_GEN_11;
-      valid2_0 <= _GEN | valid2_0 & ~_GEN_12;
-      active2 <= _GEN | active2 & ~_GEN_13;
+            & ~(~(~has_more_0693_r1
+                    ? _GEN_7 | left_sroa_0_0690_r1 == 32'h1
+                    : left_sroa_0_0690_r1 == 32'h0) | _GEN_9));
+      active1 <= _GEN_4 | active1 & ~_GEN_10;
+      valid2_0 <= _GEN | valid2_0 & ~_GEN_11;
+      active2 <= _GEN | active2 & ~_GEN_12;
     end
   end // always_ff @(posedge)
-  reg  [31:0]  touched_sroa_0_0692_r1;
-  reg  [31:0]  bad_sroa_0_0691_r1;
-  assign _GEN = _GEN_3 & exit0_0 | _GEN_11;
+  reg          wipes_0692_r1;
+  reg  [31:0]  touched_sroa_0_0689_r1;
+  reg  [31:0]  bad_sroa_0_0688_r1;
+  assign _GEN = _GEN_3 & exit0_0 | _GEN_10;
   reg  [31:0]  bad_sroa_0_0_lcssa_r2;
   reg  [31:0]  touched_sroa_0_0_lcssa_r2;
-  wire         _GEN_14 = commands_arg == 32'h0;
-  wire         _GEN_15 = _GEN_7[159:144] == 16'h0;
-  wire         _GEN_16 = _GEN_7[7:1] == 7'h2;
-  wire         _GEN_17 = _GEN_15 & _GEN_16;
-  wire         _GEN_18 = _GEN_7[7:0] < 8'h9;
-  wire         _GEN_19 = _GEN_7[7:0] == 8'h1;
-  wire         _GEN_20 = and_r1s1 | or_r1s1;
-  wire [31:0]  _GEN_21 = ~(_GEN_7[95:64]);
-  wire [2:0]   _GEN_22 = {1'h0, {1'h0, _GEN_21[22]} + {1'h0, _GEN_21[23]}};
-  wire [1:0]   _GEN_23 = {1'h0, _GEN_21[28]};
-  wire [1:0]   _GEN_24 = {1'h0, _GEN_7[102]};
-  wire [2:0]   _GEN_25 = {1'h0, {1'h0, _GEN_7[98]} + {1'h0, _GEN_7[99]}};
-  wire [1:0]   _GEN_26 = {1'h0, _GEN_7[121]} + {1'h0, _GEN_7[123]};
-  wire [1:0]   _GEN_27 = {1'h0, _GEN_7[125]};
-  wire         _GEN_28 = ~_GEN_5 | second_0694_r1;
-  wire         _GEN_29 = _GEN_28 ? unreadable_0688_r1 : batch_dout[512];
+  wire         _GEN_13 = commands_arg == 32'h0;
+  wire         _GEN_14 = _GEN_6[159:144] == 16'h0;
+  wire         _GEN_15 = _GEN_6[7:1] == 7'h2;
+  wire         _GEN_16 = _GEN_14 & _GEN_15;
+  wire         _GEN_17 = _GEN_6[7:0] < 8'h9;
+  wire         _GEN_18 = _GEN_6[7:0] == 8'h1;
+  wire         _GEN_19 = and_r1s1 | or_r1s1;
+  wire [31:0]  _GEN_20 = ~(_GEN_6[95:64]);
+  wire [2:0]   _GEN_21 = {1'h0, {1'h0, _GEN_20[22]} + {1'h0, _GEN_20[23]}};
+  wire [1:0]   _GEN_22 = {1'h0, _GEN_20[28]};
+  wire [1:0]   _GEN_23 = {1'h0, _GEN_6[102]};
+  wire [2:0]   _GEN_24 = {1'h0, {1'h0, _GEN_6[98]} + {1'h0, _GEN_6[99]}};
+  wire [1:0]   _GEN_25 = {1'h0, _GEN_6[121]} + {1'h0, _GEN_6[123]};
+  wire [1:0]   _GEN_26 = {1'h0, _GEN_6[125]};
+  wire [12:0]  _GEN_27 = more_sroa_0_0687_r1 - 13'h1;
+  wire         _GEN_28 = has_more_0693_r1 | second_0691_r1;
+  wire         _GEN_29 = _GEN_28 ? unreadable_0685_r1 : batch_dout[512];
   wire [31:0]  _GEN_30 =
-    xor_r1s1 ? bad_sroa_0_0691_r1 : bad_sroa_0_0691_r1 + {31'h0, ~_GEN_20};
+    xor_r1s1 ? bad_sroa_0_0688_r1 + {31'h0, ~_GEN_19} : bad_sroa_0_0688_r1;
   wire [31:0]  _GEN_31 =
     xor_r1s1
-      ? touched_sroa_0_0692_r1
-      : touched_sroa_0_0692_r1 + {31'h0, cmp_i_i_r1s1 & _GEN_20};
+      ? touched_sroa_0_0689_r1 + {31'h0, cmp_i_i_r1s1 & _GEN_19}
+      : touched_sroa_0_0689_r1;
   wire         _GEN_32 = _GEN_4 | _GEN_2;
-  wire         _GEN_33 = _GEN_18 & _GEN_19;
+  wire         _GEN_33 = _GEN_17 & _GEN_18;
   always_ff @(posedge clk) begin
     if (valid0_0) begin
-      exit0_0 <= _GEN_14;
-      exit0_1 <= ~_GEN_14;
+      exit0_0 <= _GEN_13;
+      exit0_1 <= ~_GEN_13;
     end
     if (_GEN_2)
-      select_r1s1 <= ~_GEN_5 | {_GEN_7[31:16], 16'h0} > 32'h100000 ? 5'h0 : _GEN_7[20:16];
+      select_r1s1 <=
+        has_more_0693_r1 | {_GEN_6[31:16], 16'h0} > 32'h100000 ? 5'h0 : _GEN_6[20:16];
     if (_GEN_1)
       select_r1s2 <= select_r1s1;
     if (_GEN_2) begin
-      xor_r1s1 <= ~_GEN_5;
-      and_r1s1 <= (|(_GEN_7[63:32])) & ~(|(_GEN_7[159:140])) & _GEN_17 & _GEN_33;
+      xor_r1s1 <= ~has_more_0693_r1;
+      and_r1s1 <= (|(_GEN_6[63:32])) & ~(|(_GEN_6[159:140])) & _GEN_16 & _GEN_33;
       or_r1s1 <=
-        ~(_GEN_16 & (|(_GEN_7[159:140]))) & _GEN_18 & ~_GEN_19 | (|(_GEN_7[63:32]))
-        & _GEN_15 & ~_GEN_17 & _GEN_33;
-      fields_sroa_0_0_r1s1 <= _GEN_7[0];
-      fields_sroa_0_0_r1s1__1 <= _GEN_7[3:1];
+        ~(_GEN_15 & (|(_GEN_6[159:140]))) & _GEN_17 & ~_GEN_18 | (|(_GEN_6[63:32]))
+        & _GEN_14 & ~_GEN_16 & _GEN_33;
+      fields_sroa_0_0_r1s1 <= _GEN_6[0];
+      fields_sroa_0_0_r1s1__1 <= _GEN_6[3:1];
+      wipes_0692_r1s1 <= wipes_0692_r1;
     end
     if (_GEN_1) begin
       select_r1s2__1 <=
         xor_r1s1
-          ? 4'h9
-          : _GEN_20 ? {fields_sroa_0_0_r1s1__1, fields_sroa_0_0_r1s1} : 4'h0;
+          ? (_GEN_19 ? {fields_sroa_0_0_r1s1__1, fields_sroa_0_0_r1s1} : 4'h0)
+          : {wipes_0692_r1s1, 2'h0, wipes_0692_r1s1};
       xor_r1s2 <= xor_r1s1;
     end
-    if (_GEN_2)
-      field_r1s1 <= _GEN_8[7:0];
-    if (_GEN_1)
-      field_r1s2 <= field_r1s1;
     if (_GEN_2) begin
-      add_r1s1 <= {2'h0, _GEN_21[1]} + {1'h0, {1'h0, _GEN_21[2]} + {1'h0, _GEN_21[3]}};
-      xor_i_r1s1 <= _GEN_21[7];
+      add_r1s1 <= {2'h0, _GEN_20[1]} + {1'h0, {1'h0, _GEN_20[2]} + {1'h0, _GEN_20[3]}};
+      xor_i_r1s1 <= _GEN_20[7];
       add_r1s1__1 <=
-        {2'h0, _GEN_21[8]} + {1'h0, {1'h0, _GEN_21[10]} + {1'h0, _GEN_21[11]}};
-      add_r1s1__2 <= {1'h0, _GEN_21[14]} + {1'h0, _GEN_21[15]};
-      add_r1s1__3 <= {1'h0, {1'h0, _GEN_21[17]} + {1'h0, _GEN_21[18]}} + _GEN_22;
-      xor_i_r1s1__1 <= _GEN_21[25];
-      add_r1s1__4 <= {1'h0, _GEN_23 + {1'h0, _GEN_21[29]}} + {2'h0, _GEN_21[31]};
-      add_r1s1__5 <= {2'h0, _GEN_7[107]} + {1'h0, _GEN_24 + {1'h0, _GEN_7[104]}};
-      add_r1s1__6 <= _GEN_25 + {1'h0, {1'h0, _GEN_7[110]} + {1'h0, _GEN_7[111]}};
+        {2'h0, _GEN_20[8]} + {1'h0, {1'h0, _GEN_20[10]} + {1'h0, _GEN_20[11]}};
+      add_r1s1__2 <= {1'h0, _GEN_20[14]} + {1'h0, _GEN_20[15]};
+      add_r1s1__3 <= {1'h0, {1'h0, _GEN_20[17]} + {1'h0, _GEN_20[18]}} + _GEN_21;
+      xor_i_r1s1__1 <= _GEN_20[25];
+      add_r1s1__4 <= {1'h0, _GEN_22 + {1'h0, _GEN_20[29]}} + {2'h0, _GEN_20[31]};
+      add_r1s1__5 <= {2'h0, _GEN_6[107]} + {1'h0, _GEN_23 + {1'h0, _GEN_6[104]}};
+      add_r1s1__6 <= _GEN_24 + {1'h0, {1'h0, _GEN_6[110]} + {1'h0, _GEN_6[111]}};
       add_r1s1__7 <=
-        {1'h0, {1'h0, _GEN_7[112]} + {1'h0, _GEN_7[113]}} + {2'h0, _GEN_7[114]};
-      xor_i_r1s1__2 <= _GEN_7[119];
-      add_r1s1__8 <= _GEN_26;
-      add_r1s1__9 <= {1'h0, {1'h0, _GEN_7[124]} + _GEN_27} + {2'h0, _GEN_7[127]};
+        {1'h0, {1'h0, _GEN_6[112]} + {1'h0, _GEN_6[113]}} + {2'h0, _GEN_6[114]};
+      xor_i_r1s1__2 <= _GEN_6[119];
+      add_r1s1__8 <= _GEN_25;
+      add_r1s1__9 <= {1'h0, {1'h0, _GEN_6[124]} + _GEN_26} + {2'h0, _GEN_6[127]};
       xor_r1s1__1 <=
-        ~{^{^{_GEN_7[127:126], _GEN_7[124], _GEN_7[121], _GEN_7[119], _GEN_7[115]},
-            ^{_GEN_7[113:112], _GEN_7[104:102], _GEN_7[100]},
-            ^{_GEN_7[99:98], _GEN_7[96], _GEN_21[30], _GEN_21[26], _GEN_21[24]},
-            ^{_GEN_21[22], _GEN_21[20], _GEN_21[18], _GEN_21[15:13]},
-            ^{_GEN_21[12], _GEN_21[7:6], _GEN_21[4], _GEN_21[2], _GEN_21[0]}},
-          ^{^(^(_GEN_7[127:126])),
-            ^{^{_GEN_7[125], _GEN_7[122:121], _GEN_7[119], _GEN_7[115:114]},
-              ^{_GEN_7[112], _GEN_7[110:109], _GEN_7[106], _GEN_7[104:103]},
-              ^{_GEN_7[100], _GEN_7[98], _GEN_7[96], _GEN_21[31], _GEN_21[29:28]},
-              ^{_GEN_21[27:25], _GEN_21[23], _GEN_21[20:19]},
-              ^{_GEN_21[18], _GEN_21[16:13], _GEN_21[11]},
-              ^{_GEN_21[10:9], _GEN_21[6:3]}}},
-          ^{^(_GEN_7[127:123]),
-            ^{_GEN_7[122], _GEN_7[119], _GEN_7[115:113], _GEN_7[110]},
-            ^{_GEN_7[108], _GEN_7[106:103], _GEN_7[101]},
-            ^{_GEN_7[100], _GEN_7[96], _GEN_21[31:30], _GEN_21[25:24]},
-            ^{_GEN_21[22:19], _GEN_21[16], _GEN_21[14]},
-            ^{_GEN_21[13], _GEN_21[8], _GEN_21[5], _GEN_21[3:1]}},
-          ^{^(_GEN_7[126:122]),
-            ^{_GEN_7[121], _GEN_7[118], _GEN_7[114:112], _GEN_7[109]},
-            ^{_GEN_7[107], _GEN_7[105:102], _GEN_7[100]},
-            ^{_GEN_7[99], _GEN_21[31:29], _GEN_21[24:23]},
-            ^{_GEN_21[21:18], _GEN_21[15], _GEN_21[13]},
-            ^{_GEN_21[12], _GEN_21[7], _GEN_21[4], _GEN_21[2:0]}},
-          ^{^(_GEN_7[125:122]),
-            ^{_GEN_7[121:120], _GEN_7[117], _GEN_7[113:111]},
-            ^{_GEN_7[108], _GEN_7[106], _GEN_7[104:101]},
-            ^{_GEN_7[99:98], _GEN_21[30:28], _GEN_21[23]},
-            ^{_GEN_21[22], _GEN_21[20:17], _GEN_21[14]},
-            ^{_GEN_21[12:11], _GEN_21[6], _GEN_21[3], _GEN_21[1:0]}},
-          ^{^(_GEN_7[124:122]),
-            ^{_GEN_7[121:119], _GEN_7[116], _GEN_7[112:111]},
-            ^{_GEN_7[110], _GEN_7[107], _GEN_7[105], _GEN_7[103:101]},
-            ^{_GEN_7[100], _GEN_7[98:97], _GEN_21[29:27]},
-            ^{_GEN_21[22:21], _GEN_21[19:16]},
-            ^{_GEN_21[13], _GEN_21[11:10], _GEN_21[5], _GEN_21[2], _GEN_21[0]}}};
+        ~{^{^{_GEN_6[127:126], _GEN_6[124], _GEN_6[121], _GEN_6[119], _GEN_6[115]},
+            ^{_GEN_6[113:112], _GEN_6[104:102], _GEN_6[100]},
+            ^{_GEN_6[99:98], _GEN_6[96], _GEN_20[30], _GEN_20[26], _GEN_20[24]},
+            ^{_GEN_20[22], _GEN_20[20], _GEN_20[18], _GEN_20[15:13]},
+            ^{_GEN_20[12], _GEN_20[7:6], _GEN_20[4], _GEN_20[2], _GEN_20[0]}},
+          ^{^(^(_GEN_6[127:126])),
+            ^{^{_GEN_6[125], _GEN_6[122:121], _GEN_6[119], _GEN_6[115:114]},
+              ^{_GEN_6[112], _GEN_6[110:109], _GEN_6[106], _GEN_6[104:103]},
+              ^{_GEN_6[100], _GEN_6[98], _GEN_6[96], _GEN_20[31], _GEN_20[29:28]},
+              ^{_GEN_20[27:25], _GEN_20[23], _GEN_20[20:19]},
+              ^{_GEN_20[18], _GEN_20[16:13], _GEN_20[11]},
+              ^{_GEN_20[10:9], _GEN_20[6:3]}}},
+          ^{^(_GEN_6[127:123]),
+            ^{_GEN_6[122], _GEN_6[119], _GEN_6[115:113], _GEN_6[110]},
+            ^{_GEN_6[108], _GEN_6[106:103], _GEN_6[101]},
+            ^{_GEN_6[100], _GEN_6[96], _GEN_20[31:30], _GEN_20[25:24]},
+            ^{_GEN_20[22:19], _GEN_20[16], _GEN_20[14]},
+            ^{_GEN_20[13], _GEN_20[8], _GEN_20[5], _GEN_20[3:1]}},
+          ^{^(_GEN_6[126:122]),
+            ^{_GEN_6[121], _GEN_6[118], _GEN_6[114:112], _GEN_6[109]},
+            ^{_GEN_6[107], _GEN_6[105:102], _GEN_6[100]},
+            ^{_GEN_6[99], _GEN_20[31:29], _GEN_20[24:23]},
+            ^{_GEN_20[21:18], _GEN_20[15], _GEN_20[13]},
+            ^{_GEN_20[12], _GEN_20[7], _GEN_20[4], _GEN_20[2:0]}},
+          ^{^(_GEN_6[125:122]),
+            ^{_GEN_6[121:120], _GEN_6[117], _GEN_6[113:111]},
+            ^{_GEN_6[108], _GEN_6[106], _GEN_6[104:101]},
+            ^{_GEN_6[99:98], _GEN_20[30:28], _GEN_20[23]},
+            ^{_GEN_20[22], _GEN_20[20:17], _GEN_20[14]},
+            ^{_GEN_20[12:11], _GEN_20[6], _GEN_20[3], _GEN_20[1:0]}},
+          ^{^(_GEN_6[124:122]),
+            ^{_GEN_6[121:119], _GEN_6[116], _GEN_6[112:111]},
+            ^{_GEN_6[110], _GEN_6[107], _GEN_6[105], _GEN_6[103:101]},
+            ^{_GEN_6[100], _GEN_6[98:97], _GEN_20[29:27]},
+            ^{_GEN_20[22:21], _GEN_20[19:16]},
+            ^{_GEN_20[13], _GEN_20[11:10], _GEN_20[5], _GEN_20[2], _GEN_20[0]}}};
     end
     if (_GEN_1)
       or_i_6_r1s2 <=
@@ -438,24 +438,24 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
          xor_r1s1__1};
     if (_GEN_2) begin
       add_r1s1__10 <=
-        {2'h0, _GEN_21[3]} + {1'h0, {1'h0, _GEN_21[4]} + {1'h0, _GEN_21[5]}};
+        {2'h0, _GEN_20[3]} + {1'h0, {1'h0, _GEN_20[4]} + {1'h0, _GEN_20[5]}};
       add_r1s1__11 <=
-        {1'h0, {1'h0, _GEN_21[8]} + {1'h0, _GEN_21[9]}} + {2'h0, _GEN_21[10]};
+        {1'h0, {1'h0, _GEN_20[8]} + {1'h0, _GEN_20[9]}} + {2'h0, _GEN_20[10]};
       add_r1s1__12 <=
-        {1'h0, {1'h0, _GEN_21[12]} + {1'h0, _GEN_21[13]}} + {2'h0, _GEN_21[15]};
-      xor_i_r1s1__3 <= _GEN_21[17];
-      add_r1s1__13 <= {2'h0, _GEN_21[21]} + _GEN_22;
-      add_r1s1__14 <= _GEN_23 + {1'h0, _GEN_21[30]};
+        {1'h0, {1'h0, _GEN_20[12]} + {1'h0, _GEN_20[13]}} + {2'h0, _GEN_20[15]};
+      xor_i_r1s1__3 <= _GEN_20[17];
+      add_r1s1__13 <= {2'h0, _GEN_20[21]} + _GEN_21;
+      add_r1s1__14 <= _GEN_22 + {1'h0, _GEN_20[30]};
       add_r1s1__15 <=
-        {2'h0, _GEN_21[24]} + {1'h0, {1'h0, _GEN_21[26]} + {1'h0, _GEN_21[27]}};
+        {2'h0, _GEN_20[24]} + {1'h0, {1'h0, _GEN_20[26]} + {1'h0, _GEN_20[27]}};
       add_r1s1__16 <=
-        {2'h0, _GEN_7[110]} + {1'h0, {1'h0, _GEN_7[107]} + {1'h0, _GEN_7[108]}};
-      add_r1s1__17 <= {1'h0, _GEN_7[101]} + _GEN_24;
-      add_r1s1__18 <= {1'h0, {1'h0, _GEN_7[96]} + {1'h0, _GEN_7[97]}} + _GEN_25;
-      add_r1s1__19 <= {1'h0, _GEN_27 + {1'h0, _GEN_7[126]}} + {1'h0, _GEN_26};
-      add_r1s1__20 <= {1'h0, _GEN_7[116]} + {1'h0, _GEN_7[119]};
+        {2'h0, _GEN_6[110]} + {1'h0, {1'h0, _GEN_6[107]} + {1'h0, _GEN_6[108]}};
+      add_r1s1__17 <= {1'h0, _GEN_6[101]} + _GEN_23;
+      add_r1s1__18 <= {1'h0, {1'h0, _GEN_6[96]} + {1'h0, _GEN_6[97]}} + _GEN_24;
+      add_r1s1__19 <= {1'h0, _GEN_26 + {1'h0, _GEN_6[126]}} + {1'h0, _GEN_25};
+      add_r1s1__20 <= {1'h0, _GEN_6[116]} + {1'h0, _GEN_6[119]};
       add_r1s1__21 <=
-        {2'h0, _GEN_7[113]} + {1'h0, {1'h0, _GEN_7[114]} + {1'h0, _GEN_7[115]}};
+        {2'h0, _GEN_6[113]} + {1'h0, {1'h0, _GEN_6[114]} + {1'h0, _GEN_6[115]}};
     end
     if (_GEN_1)
       v32_r1s2 <=
@@ -464,77 +464,85 @@ module kv_prefetch_decode_commands_speckv_Prefetch(
           + add_r1s1__17[0] + add_r1s1__18[0] + add_r1s1__19[0] + add_r1s1__20[0]
           + add_r1s1__21[0]);
     if (_GEN_2)
-      order_sroa_9506_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[127:64];
+      field_r1s1 <= _GEN_27[7:0];
     if (_GEN_1)
-      order_sroa_9506_0_r1s2 <= order_sroa_9506_0_r1s1;
+      field_r1s2 <= field_r1s1;
     if (_GEN_2)
-      order_sroa_13_0_r1s1 <= ~_GEN_5 ? {3'h0, _GEN_8} : _GEN_7[143:128];
+      order_sroa_9505_0_r1s1 <= ~has_more_0693_r1 ? _GEN_6[127:64] : 64'h0;
+    if (_GEN_1)
+      order_sroa_9505_0_r1s2 <= order_sroa_9505_0_r1s1;
+    if (_GEN_2)
+      order_sroa_13_0_r1s1 <= ~has_more_0693_r1 ? _GEN_6[143:128] : {3'h0, _GEN_27};
     if (_GEN_1)
       order_sroa_13_0_r1s2 <= order_sroa_13_0_r1s1;
     if (_GEN_2)
-      order_sroa_17508_0_r1s1 <=
-        ~_GEN_5
-          ? 32'h0
-          : (|(_GEN_7[63:48])) ? {15'h0, ~_GEN_19, {16{_GEN_19}}} : _GEN_7[63:32];
+      order_sroa_17507_0_r1s1 <=
+        ~has_more_0693_r1
+          ? ((|(_GEN_6[63:48])) ? {15'h0, ~_GEN_18, {16{_GEN_18}}} : _GEN_6[63:32])
+          : 32'h0;
     if (_GEN_1)
-      order_sroa_17508_0_r1s2 <= order_sroa_17508_0_r1s1;
+      order_sroa_17507_0_r1s2 <= order_sroa_17507_0_r1s1;
     if (_GEN_2)
-      order_sroa_23509_0_r1s1 <= ~_GEN_5 ? 64'h0 : _GEN_7[255:192];
+      order_sroa_23508_0_r1s1 <= ~has_more_0693_r1 ? _GEN_6[255:192] : 64'h0;
     if (_GEN_1)
-      order_sroa_23509_0_r1s2 <= order_sroa_23509_0_r1s1;
+      order_sroa_23508_0_r1s2 <= order_sroa_23508_0_r1s1;
     if (_GEN_2)
       hold_unreadable_1 <= {7'h0, _GEN_29};
     if (_GEN_1)
       hold_bad_sroa_0_1 <= _GEN_30;
     if (_GEN_2)
-      cmp_i_i_r1s1 <= _GEN_19;
+      cmp_i_i_r1s1 <= _GEN_18;
     if (_GEN_1)
       hold_touched_sroa_0_1 <= _GEN_31;
     if (_GEN_32) begin
-      second_0694_r1 <= ~_GEN_4 & (_GEN_5 ^ second_0694_r1);
-      left_sroa_0_0693_r1 <=
+      has_more_0693_r1 <= ~_GEN_4 & _GEN_9;
+      wipes_0692_r1 <= ~_GEN_4 & (~has_more_0693_r1 ? _GEN_8 : wipes_0692_r1);
+      second_0691_r1 <= ~_GEN_4 & (~has_more_0693_r1 ^ second_0691_r1);
+      left_sroa_0_0690_r1 <=
         _GEN_4
           ? commands_arg
-          : ~_GEN_5 ? left_sroa_0_0693_r1 : _GEN_9 ? 32'h0 : left_sroa_0_0693_r1 - 32'h1;
+          : ~has_more_0693_r1
+              ? (_GEN_7 ? 32'h0 : left_sroa_0_0690_r1 - 32'h1)
+              : left_sroa_0_0690_r1;
     end
     if (_GEN_4 | _GEN_1) begin
-      touched_sroa_0_0692_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
-      bad_sroa_0_0691_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
+      touched_sroa_0_0689_r1 <= _GEN_4 ? 32'h0 : _GEN_31;
+      bad_sroa_0_0688_r1 <= _GEN_4 ? 32'h0 : _GEN_30;
     end
     if (_GEN_32) begin
-      wipes_sroa_0_0690_r1 <=
-        _GEN_4 ? 13'h0 : ~_GEN_5 ? _GEN_8 : _GEN_10 ? 13'h1000 : wipes_sroa_0_0690_r1;
-      beat_sroa_0_0689_r1 <=
-        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0689_r1 : batch_dout[511:0];
-      unreadable_0688_r1 <= ~_GEN_4 & _GEN_29;
+      more_sroa_0_0687_r1 <=
+        _GEN_4 ? 13'h0 : ~has_more_0693_r1 ? {_GEN_8, 11'h0, ~_GEN_8} : _GEN_27;
+      beat_sroa_0_0686_r1 <=
+        _GEN_4 ? 512'h0 : _GEN_28 ? beat_sroa_0_0686_r1 : batch_dout[511:0];
+      unreadable_0685_r1 <= ~_GEN_4 & _GEN_29;
     end
     if (_GEN) begin
-      unreadable_0_lcssa_r2 <= _GEN_11 & hold_unreadable_1[0];
-      bad_sroa_0_0_lcssa_r2 <= _GEN_11 ? hold_bad_sroa_0_1 : 32'h0;
-      touched_sroa_0_0_lcssa_r2 <= _GEN_11 ? hold_touched_sroa_0_1 : 32'h0;
+      unreadable_0_lcssa_r2 <= _GEN_10 & hold_unreadable_1[0];
+      bad_sroa_0_0_lcssa_r2 <= _GEN_10 ? hold_bad_sroa_0_1 : 32'h0;
+      touched_sroa_0_0_lcssa_r2 <= _GEN_10 ? hold_touched_sroa_0_1 : 32'h0;
     end
   end // always_ff @(posedge)
-  assign batch_read = _GEN_2 & _GEN_6;
-  assign batch_waits = valid1_0 & _GEN_6 & ~batch_empty_n;
-  assign orders_write = _GEN_0 | _GEN_12;
+  assign batch_read = _GEN_2 & _GEN_5;
+  assign batch_waits = valid1_0 & _GEN_5 & ~batch_empty_n;
+  assign orders_write = _GEN_0 | _GEN_11;
   assign orders_din =
     _GEN_0
       ? {9'h0,
-         order_sroa_23509_0_r1s2[63:10],
-         order_sroa_17508_0_r1s2[31:22] | order_sroa_23509_0_r1s2[9:0],
-         select_r1s2 | order_sroa_17508_0_r1s2[21:17],
-         order_sroa_17508_0_r1s2[16:0],
+         order_sroa_23508_0_r1s2[63:10],
+         order_sroa_17507_0_r1s2[31:22] | order_sroa_23508_0_r1s2[9:0],
+         select_r1s2 | order_sroa_17507_0_r1s2[21:17],
+         order_sroa_17507_0_r1s2[16:0],
          order_sroa_13_0_r1s2,
-         order_sroa_9506_0_r1s2,
-         xor_r1s2 ? field_r1s2 : {v32_r1s2, or_i_6_r1s2},
+         order_sroa_9505_0_r1s2,
+         xor_r1s2 ? {v32_r1s2, or_i_6_r1s2} : field_r1s2,
          select_r1s2__1}
       : {unreadable_0_lcssa_r2, 186'h20000000000000000000000000000000000000000000000};
   assign orders_waits = (valid1_2 | valid2_0) & ~orders_full_n;
-  assign touches_write = _GEN_12;
+  assign touches_write = _GEN_11;
   assign touches_din = touched_sroa_0_0_lcssa_r2;
-  assign refused_write = _GEN_12;
+  assign refused_write = _GEN_11;
   assign refused_din = bad_sroa_0_0_lcssa_r2;
-  assign ap_done = _GEN_13;
+  assign ap_done = _GEN_12;
 endmodule
 
 module kv_prefetch_merge_touches_speckv_Prefetch(
@@ -757,10 +765,10 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [15:0]  v346_r1s3;
   reg  [15:0]  v355_r1s3;
   reg  [15:0]  v363_r1s3;
-  reg  [15:0]  order_sroa_342895_03457_r1s1;
-  reg  [15:0]  order_sroa_342895_03457_r1s2;
-  reg          or_i2363_r1s1;
-  reg          or_i2363_r1s2;
+  reg  [15:0]  order_sroa_342897_03457_r1s1;
+  reg  [15:0]  order_sroa_342897_03457_r1s2;
+  reg          or_i2365_r1s1;
+  reg          or_i2365_r1s2;
   reg          cmp_i24_i_r1s1;
   reg          cmp_i24_i_r1s2;
   reg          cmp_i28_i_r1s1;
@@ -785,13 +793,13 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [15:0]  weight_i816_sroa_0_mux_val_13_r1s3;
   reg  [15:0]  weight_i816_sroa_0_mux_val_14_r1s3;
   reg  [15:0]  weight_i816_sroa_0_mux_val_15_r1s3;
-  reg  [63:0]  order_sroa_232892_03460_r1s1;
-  reg  [63:0]  sroa_speculated2900_r1s2;
-  reg  [63:0]  sroa_speculated2900_r1s3;
-  reg          or_i2355_r1s3;
-  reg          cmp_i398_i_r1s1;
-  reg          cmp_i398_i_r1s2;
-  reg          or_i2351_r1s3;
+  reg  [63:0]  order_sroa_232894_03460_r1s1;
+  reg  [63:0]  sroa_speculated2902_r1s2;
+  reg  [63:0]  sroa_speculated2902_r1s3;
+  reg          or_i2357_r1s3;
+  reg          cmp_i399_i_r1s1;
+  reg          cmp_i399_i_r1s2;
+  reg          or_i2353_r1s3;
   assign _GEN_1 = valid1_3 & (~valid1_4 | _GEN_0);
   assign _GEN_0 = valid1_4 & (~valid1_5 | _GEN);
   reg          cmp_i23_not_r1s4;
@@ -802,18 +810,18 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [4:0]   order_sroa_39_03458_r1s3;
   reg  [4:0]   order_sroa_39_03458_r1s4;
   reg  [4:0]   order_sroa_39_03458_r1s5;
-  reg  [63:0]  order_sroa_422898_03459_r1s1;
-  reg  [63:0]  order_sroa_422898_03459_r1s2;
-  reg  [63:0]  order_sroa_422898_03459_r1s3;
-  reg  [63:0]  order_sroa_422898_03459_r1s4;
-  reg  [63:0]  order_sroa_422898_03459_r1s5;
+  reg  [63:0]  order_sroa_422900_03459_r1s1;
+  reg  [63:0]  order_sroa_422900_03459_r1s2;
+  reg  [63:0]  order_sroa_422900_03459_r1s3;
+  reg  [63:0]  order_sroa_422900_03459_r1s4;
+  reg  [63:0]  order_sroa_422900_03459_r1s5;
   reg  [533:0] add_r1s3;
   reg  [3:0]   order_sroa_0_03455_r1s1;
   reg  [3:0]   order_sroa_0_03455_r1s2;
   reg  [5:0]   add_r1s3__1;
   reg  [534:0] add_r1s4;
-  reg          order_sroa_342895_03457_r1s1__1;
-  reg          order_sroa_342895_03457_r1s2__1;
+  reg          order_sroa_342897_03457_r1s1__1;
+  reg          order_sroa_342897_03457_r1s2__1;
   reg  [550:0] add_r1s3__2;
   reg  [550:0] add_r1s4__1;
   reg  [550:0] add_r1s5;
@@ -859,14 +867,14 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [31:0]  other_keys_sroa_0_03463_r1;
   reg  [31:0]  lost_pages_sroa_0_03462_r1;
   reg  [31:0]  corrupted_rows_sroa_0_03461_r1;
-  reg  [63:0]  order_sroa_232892_03460_r1;
-  reg  [63:0]  order_sroa_422898_03459_r1;
+  reg  [63:0]  order_sroa_232894_03460_r1;
+  reg  [63:0]  order_sroa_422900_03459_r1;
   reg  [4:0]   order_sroa_39_03458_r1;
-  reg  [16:0]  order_sroa_342895_03457_r1;
+  reg  [16:0]  order_sroa_342897_03457_r1;
   reg  [7:0]   order_sroa_20_03456_r1;
   reg  [3:0]   order_sroa_0_03455_r1;
-  reg          cmp_i2132_r1s1;
-  reg          cmp_i2132_r1s2;
+  reg          cmp_i2134_r1s1;
+  reg          cmp_i2134_r1s2;
   reg          tobool_not_i672_r1s1;
   reg          tobool_not_i672_r1s2;
   reg  [577:0] table_r1s2;
@@ -884,10 +892,10 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg          cmp_i49_i504_r1s2;
   reg  [63:0]  far_sroa_103329_0_r1s1;
   reg          cmp_i31_i520_r1s2;
-  reg  [15:0]  waiting_sroa_172848_03449_r1;
+  reg  [15:0]  waiting_sroa_172850_03449_r1;
   reg  [16:0]  v375_r1s1;
   reg  [16:0]  v375_r1s2;
-  reg  [255:0] waiting_sroa_212849_03448_r1;
+  reg  [255:0] waiting_sroa_212851_03448_r1;
   reg          waiting_sroa_24_03447_r1;
   reg  [255:0] written1_sroa_0_03446_r1;
   reg  [255:0] written1_sroa_6_03445_r1;
@@ -900,8 +908,8 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg  [255:0] written2_sroa_5_03438_r1;
   reg  [255:0] written2_sroa_0_03437_r1;
   reg  [1:0]   made_up_sroa_0_03436_r1;
-  reg          and_i254_i_r1s1;
-  reg          and_i254_i_r1s2;
+  reg          and_i255_i_r1s1;
+  reg          and_i255_i_r1s2;
   reg          holds_next_sroa_0_03435_r1;
   reg          next_sroa_50_03434_r1;
   reg          next_sroa_41_03432_r1;
@@ -925,15 +933,15 @@ module kv_prefetch_rank_speckv_Prefetch(
   reg          tobool_not_i_i_r1s2;
   reg  [63:0]  next_sroa_113343_03425_r1s1;
   reg          cmp_i31_i422_r1s2;
-  reg          and_i248_i_r1s1;
-  reg          and_i248_i_r1s2;
+  reg          and_i249_i_r1s1;
+  reg          and_i249_i_r1s2;
   reg  [15:0]  next_sroa_16_03426_r1s1;
   reg  [15:0]  next_sroa_16_03426_r1s2;
   reg          next_sroa_32_03430_r1s1;
-  reg          or_i2347_r1s2;
+  reg          or_i2349_r1s2;
   reg          row_sroa_76_03417_r1;
-  reg          tobool145_not_i_r1s1;
-  reg          tobool145_not_i_r1s2;
+  reg          tobool146_not_i_r1s1;
+  reg          tobool146_not_i_r1s2;
   reg          row_sroa_65_03416_r1;
   reg          next_sroa_41_03432_r1s1;
   reg          next_sroa_41_03432_r1s2;
@@ -1298,7 +1306,7 @@ module kv_prefetch_rank_speckv_Prefetch(
     | (row_sroa_513272_03414_r1[8] ? row_sroa_583276_03415_r1[143:128] : 16'h0)
     | (row_sroa_513272_03414_r1[0] ? row_sroa_583276_03415_r1[15:0] : 16'h0);
   wire         _GEN_52 = order_sroa_0_03455_r1 == 4'h6;
-  wire         _GEN_53 = or_i2363_r1s2 & row_sroa_41_03413_r1;
+  wire         _GEN_53 = or_i2365_r1s2 & row_sroa_41_03413_r1;
   wire         _GEN_54 = order_sroa_0_03455_r1 == 4'h1;
   wire         _GEN_55 =
     _GEN_53 | cmp_i24_i_r1s2 & row_sroa_65_03416_r1 | cmp_i28_i_r1s2
@@ -1309,7 +1317,7 @@ module kv_prefetch_rank_speckv_Prefetch(
       ? 16'h0
       : _GEN_56 ? {1'h0, row_sroa_12_03410_r1[15:1]} : row_sroa_12_03410_r1[15:0];
   wire [15:0]  _GEN_58 =
-    _GEN_17 ? order_sroa_342895_03457_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
+    _GEN_17 ? order_sroa_342897_03457_r1s2 : _GEN_34[0] ? _GEN_51 : _GEN_57;
   wire [15:0]  _GEN_59 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[15:0];
   wire [15:0]  _GEN_60 =
     _GEN_55
@@ -1401,9 +1409,9 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire [15:0]  _GEN_102 = _GEN_55 ? 16'h0 : row_sroa_12_03410_r1[239:224];
   wire [15:0]  _GEN_103 = ~_GEN_33 ? (_GEN_34[15] ? _GEN_51 : _GEN_101) : _GEN_102;
   wire [63:0]  _GEN_104 =
-    cmp_i_i792_r1s1 ? order_sroa_232892_03460_r1s1 : row_sroa_25_03411_r1;
+    cmp_i_i792_r1s1 ? order_sroa_232894_03460_r1s1 : row_sroa_25_03411_r1;
   wire         _GEN_105 = cmp_i_i792_r1s2 | row_sroa_33_03412_r1[0] & ~_GEN_55;
-  wire         _GEN_106 = cmp_i398_i_r1s2 | row_sroa_41_03413_r1 & ~_GEN_55;
+  wire         _GEN_106 = cmp_i399_i_r1s2 | row_sroa_41_03413_r1 & ~_GEN_55;
   wire [31:0]  _GEN_107 =
     other_keys_sroa_0_03463_r1
     + {31'h0, _GEN_17 & ~row_sroa_41_03413_r1 & row_sroa_33_03412_r1[0]};
@@ -1416,25 +1424,25 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire         _GEN_111 = _GEN_5 | _GEN_2;
   wire [2:0]   _GEN_112 = next_sroa_45_03433_r1 ? 3'h0 : orders_dout[183:181];
   wire [255:0] _GEN_113 =
-    cmp_i2132_r1s2
+    cmp_i2134_r1s2
       ? (tobool_not_i672_r1s2 ? table_r1s2[255:0] : written2_sroa_0_03437_r1)
       : tobool_not_i667_r1s2 ? written1_sroa_0_03446_r1 : written0_sroa_0_03422_r1;
   wire [255:0] _GEN_114 =
-    cmp_i2132_r1s2
+    cmp_i2134_r1s2
       ? (tobool_not_i672_r1s2 ? table_r1s2[511:256] : written2_sroa_5_03438_r1)
       : tobool_not_i667_r1s2 ? written1_sroa_6_03445_r1 : written0_sroa_8_03421_r1;
   wire [63:0]  _GEN_115 =
-    cmp_i2132_r1s1
+    cmp_i2134_r1s1
       ? (tobool_not_i672_r1s1 ? _table_0_rd[575:512] : written2_sroa_8_03439_r1)
       : tobool_not_i667_r1s1 ? written1_sroa_10_03444_r1 : written0_sroa_14_03420_r1;
   wire         _GEN_116 = _GEN_5 | _GEN_3;
   wire [1:0]   _GEN_117 =
-    cmp_i2132_r1s2
+    cmp_i2134_r1s2
       ? (tobool_not_i672_r1s2 ? table_r1s2[577:576] : {1'h0, written2_sroa_11_03440_r1})
       : {1'h0,
          tobool_not_i667_r1s2 ? written1_sroa_14_03443_r1 : written0_sroa_20_03419_r1};
   wire         _GEN_118 =
-    cmp_i2132_r1s2
+    cmp_i2134_r1s2
       ? (tobool_not_i672_r1s2 ? parity_r1s2 : written2_sroa_14_03441_r1)
       : tobool_not_i667_r1s2 ? written1_sroa_18_03442_r1 : written0_sroa_26_03418_r1;
   wire [15:0]  _GEN_119 = next_sroa_45_03433_r1 ? 16'h0 : orders_dout[91:76];
@@ -1508,7 +1516,7 @@ module kv_prefetch_rank_speckv_Prefetch(
     next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[239:224] & _GEN_136;
   wire         _GEN_155 =
     next_sroa_16_03426_r1s2 == row_sroa_0_03409_r1[255:240] & _GEN_137;
-  wire         _GEN_156 = ~_GEN_106 & or_i2347_r1s2 & _GEN_105;
+  wire         _GEN_156 = ~_GEN_106 & or_i2349_r1s2 & _GEN_105;
   wire         _GEN_157 = _GEN_156 & ~_GEN_55;
   wire         _GEN_158 =
     next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[255:240]
@@ -1566,7 +1574,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire [16:0]  _GEN_209 = _GEN_13 + {1'h0, written0_sroa_8_03421_r1[255:240]};
   wire [255:0] _GEN_210 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_212849_03448_r1
+      ? waiting_sroa_212851_03448_r1
       : {_GEN_158
            ? {16{_GEN_209[16]}} | _GEN_209[15:0]
            : next_sroa_213348_03427_r1s2[15:0],
@@ -1632,7 +1640,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   wire         _GEN_255 = _GEN_139 & cmp_i362_r1s2;
   wire [15:0]  _GEN_256 =
     tobool_not_i_i_r1s2
-      ? waiting_sroa_172848_03449_r1
+      ? waiting_sroa_172850_03449_r1
       : {_GEN_158 & _GEN_255,
          next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[239:224]
            & (|(written0_sroa_8_03421_r1[239:224])) & _GEN_255,
@@ -1664,7 +1672,7 @@ module kv_prefetch_rank_speckv_Prefetch(
            & (|(written0_sroa_8_03421_r1[31:16])) & _GEN_255,
          next_sroa_16_03426_r1s2 == written0_sroa_0_03422_r1[15:0]
            & (|(written0_sroa_8_03421_r1[15:0])) & _GEN_255};
-  wire         _GEN_257 = and_i248_i_r1s2 & _GEN_157;
+  wire         _GEN_257 = and_i249_i_r1s2 & _GEN_157;
   wire         _GEN_258 = _GEN_34[0] & next_sroa_36_03431_r1s2;
   wire         _GEN_259 = _GEN_159 & next_sroa_36_03431_r1s2;
   wire         _GEN_260 = (|_GEN_19) & next_sroa_36_03431_r1s2;
@@ -1732,13 +1740,13 @@ module kv_prefetch_rank_speckv_Prefetch(
       v363_r1s3 <= _GEN_50;
     end
     if (_GEN_4)
-      order_sroa_342895_03457_r1s1 <= order_sroa_342895_03457_r1[15:0];
+      order_sroa_342897_03457_r1s1 <= order_sroa_342897_03457_r1[15:0];
     if (_GEN_3)
-      order_sroa_342895_03457_r1s2 <= order_sroa_342895_03457_r1s1;
+      order_sroa_342897_03457_r1s2 <= order_sroa_342897_03457_r1s1;
     if (_GEN_4)
-      or_i2363_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03455_r1} - 6'h1 < 6'h3;
+      or_i2365_r1s1 <= _GEN_52 | {2'h0, order_sroa_0_03455_r1} - 6'h1 < 6'h3;
     if (_GEN_3)
-      or_i2363_r1s2 <= or_i2363_r1s1;
+      or_i2365_r1s2 <= or_i2365_r1s1;
     if (_GEN_4)
       cmp_i24_i_r1s1 <= _GEN_52;
     if (_GEN_3)
@@ -1774,19 +1782,19 @@ module kv_prefetch_rank_speckv_Prefetch(
       weight_i816_sroa_0_mux_val_15_r1s3 <= _GEN_103;
     end
     if (_GEN_4)
-      order_sroa_232892_03460_r1s1 <= order_sroa_232892_03460_r1;
+      order_sroa_232894_03460_r1s1 <= order_sroa_232894_03460_r1;
     if (_GEN_3)
-      sroa_speculated2900_r1s2 <= _GEN_104;
+      sroa_speculated2902_r1s2 <= _GEN_104;
     if (_GEN_2) begin
-      sroa_speculated2900_r1s3 <= sroa_speculated2900_r1s2;
-      or_i2355_r1s3 <= _GEN_105;
+      sroa_speculated2902_r1s3 <= sroa_speculated2902_r1s2;
+      or_i2357_r1s3 <= _GEN_105;
     end
     if (_GEN_4)
-      cmp_i398_i_r1s1 <= order_sroa_0_03455_r1 == 4'h8;
+      cmp_i399_i_r1s1 <= order_sroa_0_03455_r1 == 4'h8;
     if (_GEN_3)
-      cmp_i398_i_r1s2 <= cmp_i398_i_r1s1;
+      cmp_i399_i_r1s2 <= cmp_i399_i_r1s1;
     if (_GEN_2)
-      or_i2351_r1s3 <= _GEN_106;
+      or_i2353_r1s3 <= _GEN_106;
     if (_GEN_1)
       cmp_i23_not_r1s4 <= cmp_i23_not_r1s3;
     if (_GEN_0)
@@ -1802,15 +1810,15 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_0)
       order_sroa_39_03458_r1s5 <= order_sroa_39_03458_r1s4;
     if (_GEN_4)
-      order_sroa_422898_03459_r1s1 <= order_sroa_422898_03459_r1;
+      order_sroa_422900_03459_r1s1 <= order_sroa_422900_03459_r1;
     if (_GEN_3)
-      order_sroa_422898_03459_r1s2 <= order_sroa_422898_03459_r1s1;
+      order_sroa_422900_03459_r1s2 <= order_sroa_422900_03459_r1s1;
     if (_GEN_2)
-      order_sroa_422898_03459_r1s3 <= order_sroa_422898_03459_r1s2;
+      order_sroa_422900_03459_r1s3 <= order_sroa_422900_03459_r1s2;
     if (_GEN_1)
-      order_sroa_422898_03459_r1s4 <= order_sroa_422898_03459_r1s3;
+      order_sroa_422900_03459_r1s4 <= order_sroa_422900_03459_r1s3;
     if (_GEN_0)
-      order_sroa_422898_03459_r1s5 <= order_sroa_422898_03459_r1s4;
+      order_sroa_422900_03459_r1s5 <= order_sroa_422900_03459_r1s4;
     if (_GEN_2)
       add_r1s3 <=
         {1'h0, order_sroa_27_0_r1s2, 517'h0} + {273'h0, row_sroa_0_03409_r1, 5'h0};
@@ -1823,13 +1831,13 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_1)
       add_r1s4 <= {1'h0, add_r1s3} + {529'h0, add_r1s3__1};
     if (_GEN_4)
-      order_sroa_342895_03457_r1s1__1 <= order_sroa_342895_03457_r1[16];
+      order_sroa_342897_03457_r1s1__1 <= order_sroa_342897_03457_r1[16];
     if (_GEN_3)
-      order_sroa_342895_03457_r1s2__1 <= order_sroa_342895_03457_r1s1__1;
+      order_sroa_342897_03457_r1s2__1 <= order_sroa_342897_03457_r1s1__1;
     if (_GEN_2)
       add_r1s3__2 <=
         {34'h0, row_sroa_12_03410_r1, 261'h0}
-        + {1'h0, order_sroa_342895_03457_r1s2__1, order_sroa_342895_03457_r1s2, 533'h0};
+        + {1'h0, order_sroa_342897_03457_r1s2__1, order_sroa_342897_03457_r1s2, 533'h0};
     if (_GEN_1)
       add_r1s4__1 <= add_r1s3__2;
     if (_GEN_0)
@@ -1849,17 +1857,17 @@ module kv_prefetch_rank_speckv_Prefetch(
       corrupted_rows_sroa_0_03461_r1 <= _GEN_5 ? 32'h0 : _GEN_109;
     end
     if (_GEN_110) begin
-      order_sroa_232892_03460_r1 <= _GEN_5 ? 64'h0 : next_sroa_113343_03425_r1;
-      order_sroa_422898_03459_r1 <= _GEN_5 ? 64'h0 : next_sroa_293351_03429_r1;
+      order_sroa_232894_03460_r1 <= _GEN_5 ? 64'h0 : next_sroa_113343_03425_r1;
+      order_sroa_422900_03459_r1 <= _GEN_5 ? 64'h0 : next_sroa_293351_03429_r1;
       order_sroa_39_03458_r1 <= _GEN_5 ? 5'h0 : next_sroa_26_03428_r1;
-      order_sroa_342895_03457_r1 <= _GEN_5 ? 17'h0 : next_sroa_213348_03427_r1;
+      order_sroa_342897_03457_r1 <= _GEN_5 ? 17'h0 : next_sroa_213348_03427_r1;
       order_sroa_20_03456_r1 <= _GEN_5 ? 8'h0 : next_sroa_8_03424_r1;
       order_sroa_0_03455_r1 <= _GEN_5 ? 4'h0 : next_sroa_0_03423_r1;
     end
     if (_GEN_4)
-      cmp_i2132_r1s1 <= _GEN_112[1:0] == 2'h0;
+      cmp_i2134_r1s1 <= _GEN_112[1:0] == 2'h0;
     if (_GEN_3)
-      cmp_i2132_r1s2 <= cmp_i2132_r1s1;
+      cmp_i2134_r1s2 <= cmp_i2134_r1s1;
     if (_GEN_4)
       tobool_not_i672_r1s1 <= ~(_GEN_112[2]);
     if (_GEN_3) begin
@@ -1895,7 +1903,7 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_3)
       cmp_i31_i520_r1s2 <= _GEN_115 == far_sroa_103329_0_r1s1;
     if (_GEN_111)
-      waiting_sroa_172848_03449_r1 <=
+      waiting_sroa_172850_03449_r1 <=
         _GEN_5
           ? 16'h0
           : {_GEN_174 & _GEN_121,
@@ -1919,7 +1927,7 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_3)
       v375_r1s2 <= v375_r1s1;
     if (_GEN_111) begin
-      waiting_sroa_212849_03448_r1 <=
+      waiting_sroa_212851_03448_r1 <=
         _GEN_5
           ? 256'h0
           : {_GEN_121 ? {16{_GEN_190[16]}} | _GEN_190[15:0] : v375_r1s2[15:0],
@@ -1960,9 +1968,9 @@ module kv_prefetch_rank_speckv_Prefetch(
       made_up_sroa_0_03436_r1 <=
         _GEN_5 ? 2'h2 : _GEN_16 ? 2'h0 : made_up_sroa_0_03436_r1 - 2'h1;
     if (_GEN_4)
-      and_i254_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
+      and_i255_i_r1s1 <= _GEN_54 & order_sroa_27_0_r1 == _GEN_119;
     if (_GEN_3)
-      and_i254_i_r1s2 <= and_i254_i_r1s1;
+      and_i255_i_r1s2 <= and_i255_i_r1s1;
     if (_GEN_111)
       holds_next_sroa_0_03435_r1 <=
         ~_GEN_5
@@ -1982,7 +1990,7 @@ module kv_prefetch_rank_speckv_Prefetch(
             | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[223:208] & _GEN_135
             | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[239:224] & _GEN_136
             | far_sroa_14_0_r1s2 == row_sroa_0_03409_r1[255:240] & _GEN_137) & ~_GEN_55
-           | and_i254_i_r1s2);
+           | and_i255_i_r1s2);
     if (_GEN_110) begin
       next_sroa_50_03434_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[186];
       next_sroa_45_03433_r1 <= ~_GEN_5 & ~next_sroa_45_03433_r1 & orders_dout[185];
@@ -2056,9 +2064,9 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_3)
       cmp_i31_i422_r1s2 <= written0_sroa_14_03420_r1 == next_sroa_113343_03425_r1s1;
     if (_GEN_4)
-      and_i248_i_r1s1 <= _GEN_138 & next_sroa_36_03431_r1[0];
+      and_i249_i_r1s1 <= _GEN_138 & next_sroa_36_03431_r1[0];
     if (_GEN_3)
-      and_i248_i_r1s2 <= and_i248_i_r1s1;
+      and_i249_i_r1s2 <= and_i249_i_r1s1;
     if (_GEN_4)
       next_sroa_16_03426_r1s1 <= next_sroa_16_03426_r1;
     if (_GEN_3)
@@ -2066,7 +2074,7 @@ module kv_prefetch_rank_speckv_Prefetch(
     if (_GEN_4)
       next_sroa_32_03430_r1s1 <= next_sroa_32_03430_r1;
     if (_GEN_3)
-      or_i2347_r1s2 <=
+      or_i2349_r1s2 <=
         cmp_i_i792_r1s1
           ? next_sroa_32_03430_r1s1
           : row_sroa_25_03411_r1 == next_sroa_113343_03425_r1s1;
@@ -2075,8 +2083,8 @@ module kv_prefetch_rank_speckv_Prefetch(
         ~_GEN_5
         & (and_r1s2
            & (tobool_not_i_i_r1s2
-                ? waiting_sroa_172848_03449_r1 == 16'h0
-                : ~(_GEN_139 & holds_next_sroa_0_03435_r1)) | and_i248_i_r1s2
+                ? waiting_sroa_172850_03449_r1 == 16'h0
+                : ~(_GEN_139 & holds_next_sroa_0_03435_r1)) | and_i249_i_r1s2
            & ({_GEN_155,
                _GEN_154,
                _GEN_153,
@@ -2094,13 +2102,13 @@ module kv_prefetch_rank_speckv_Prefetch(
                _GEN_141,
                _GEN_140} == 16'h0 | ~_GEN_157));
     if (_GEN_4)
-      tobool145_not_i_r1s1 <= ~(next_sroa_36_03431_r1[0]);
+      tobool146_not_i_r1s1 <= ~(next_sroa_36_03431_r1[0]);
     if (_GEN_3)
-      tobool145_not_i_r1s2 <= tobool145_not_i_r1s1;
+      tobool146_not_i_r1s2 <= tobool146_not_i_r1s1;
     if (_GEN_111)
       row_sroa_65_03416_r1 <=
         ~_GEN_5
-        & (tobool145_not_i_r1s2
+        & (tobool146_not_i_r1s2
              ? (tobool_not_i_i_r1s2 ? waiting_sroa_24_03447_r1 : _GEN_139)
              : _GEN_156);
     if (_GEN_4)
@@ -2205,41 +2213,41 @@ module kv_prefetch_rank_speckv_Prefetch(
       row_sroa_513272_03414_r1 <=
         _GEN_5
           ? 16'h0
-          : {tobool145_not_i_r1s2 & _GEN_256[15] | _GEN_257
+          : {tobool146_not_i_r1s2 & _GEN_256[15] | _GEN_257
                & (_GEN_154 & _GEN_33 | ~_GEN_33 & _GEN_155) & ~_GEN_173,
-             tobool145_not_i_r1s2 & _GEN_256[14] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[14] | _GEN_257
                & (_GEN_153 & _GEN_32 | ~_GEN_32 & _GEN_154) & ~_GEN_172,
-             tobool145_not_i_r1s2 & _GEN_256[13] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[13] | _GEN_257
                & (_GEN_152 & _GEN_31 | ~_GEN_31 & _GEN_153) & ~_GEN_171,
-             tobool145_not_i_r1s2 & _GEN_256[12] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[12] | _GEN_257
                & (_GEN_151 & _GEN_30 | ~_GEN_30 & _GEN_152) & ~_GEN_170,
-             tobool145_not_i_r1s2 & _GEN_256[11] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[11] | _GEN_257
                & (_GEN_150 & _GEN_29 | ~_GEN_29 & _GEN_151) & ~_GEN_169,
-             tobool145_not_i_r1s2 & _GEN_256[10] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[10] | _GEN_257
                & (_GEN_149 & _GEN_28 | ~_GEN_28 & _GEN_150) & ~_GEN_168,
-             tobool145_not_i_r1s2 & _GEN_256[9] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[9] | _GEN_257
                & (_GEN_148 & _GEN_27 | ~_GEN_27 & _GEN_149) & ~_GEN_167,
-             tobool145_not_i_r1s2 & _GEN_256[8] | ~_GEN_166 & _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[8] | ~_GEN_166 & _GEN_257
                & (_GEN_147 & _GEN_26 | ~_GEN_26 & _GEN_148),
-             tobool145_not_i_r1s2 & _GEN_256[7] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[7] | _GEN_257
                & (_GEN_146 & _GEN_25 | ~_GEN_25 & _GEN_147) & ~_GEN_165,
-             tobool145_not_i_r1s2 & _GEN_256[6] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[6] | _GEN_257
                & (_GEN_145 & _GEN_24 | ~_GEN_24 & _GEN_146) & ~_GEN_164,
-             tobool145_not_i_r1s2 & _GEN_256[5] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[5] | _GEN_257
                & (_GEN_144 & _GEN_23 | ~_GEN_23 & _GEN_145) & ~_GEN_163,
-             tobool145_not_i_r1s2 & _GEN_256[4] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[4] | _GEN_257
                & (_GEN_143 & _GEN_22 | _GEN_144 & ~_GEN_22) & ~_GEN_162,
-             tobool145_not_i_r1s2 & _GEN_256[3] | ~_GEN_161 & _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[3] | ~_GEN_161 & _GEN_257
                & (_GEN_142 & _GEN_21 | _GEN_143 & ~_GEN_21),
-             tobool145_not_i_r1s2 & _GEN_256[2] | ~_GEN_160 & _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[2] | ~_GEN_160 & _GEN_257
                & (_GEN_141 & _GEN_20 | _GEN_142 & ~_GEN_20),
-             tobool145_not_i_r1s2 & _GEN_256[1] | _GEN_257
+             tobool146_not_i_r1s2 & _GEN_256[1] | _GEN_257
                & ((|_GEN_19) ? _GEN_140 : _GEN_141) & ~_GEN_159,
-             tobool145_not_i_r1s2 & _GEN_256[0] | and_i248_i_r1s2 & _GEN_140 & _GEN_157
+             tobool146_not_i_r1s2 & _GEN_256[0] | and_i249_i_r1s2 & _GEN_140 & _GEN_157
                & ~(_GEN_34[0])};
       row_sroa_41_03413_r1 <=
         ~_GEN_5
-        & (tobool145_not_i_r1s2
+        & (tobool146_not_i_r1s2
              ? (tobool_not_i_i_r1s2
                   ? waiting_sroa_14_03450_r1
                   : written0_sroa_26_03418_r1)
@@ -2247,7 +2255,7 @@ module kv_prefetch_rank_speckv_Prefetch(
       row_sroa_33_03412_r1 <=
         _GEN_5
           ? 2'h0
-          : tobool145_not_i_r1s2
+          : tobool146_not_i_r1s2
               ? (tobool_not_i_i_r1s2
                    ? waiting_sroa_11_03451_r1
                    : {1'h0, written0_sroa_20_03419_r1})
@@ -2257,7 +2265,7 @@ module kv_prefetch_rank_speckv_Prefetch(
       row_sroa_25_03411_r1 <=
         _GEN_5
           ? 64'h0
-          : tobool145_not_i_r1s1
+          : tobool146_not_i_r1s1
               ? (tobool_not_i_i_r1s1
                    ? waiting_sroa_8_03452_r1
                    : written0_sroa_14_03420_r1)
@@ -2344,7 +2352,7 @@ module kv_prefetch_rank_speckv_Prefetch(
                ? _GEN_51
                : _GEN_260 ? _GEN_59 : next_sroa_41_03432_r1s2 ? _GEN_60 : _GEN_14[31:16],
              _GEN_17 & next_sroa_36_03431_r1s2
-               ? order_sroa_342895_03457_r1s2
+               ? order_sroa_342897_03457_r1s2
                : _GEN_258 ? _GEN_51 : next_sroa_41_03432_r1s2 ? _GEN_57 : _GEN_14[15:0]};
       row_sroa_0_03409_r1 <=
         _GEN_5
@@ -2470,9 +2478,9 @@ module kv_prefetch_rank_speckv_Prefetch(
     .we      (_GEN_6 & ~rst),
     .wa      (order_sroa_20_03456_r1s3),
     .wd
-      ({or_i2351_r1s3
-          ^ ^{^{or_i2355_r1s3,
-                sroa_speculated2900_r1s3,
+      ({or_i2353_r1s3
+          ^ ^{^{or_i2357_r1s3,
+                sroa_speculated2902_r1s3,
                 weight_i816_sroa_0_mux_val_15_r1s3,
                 weight_i816_sroa_0_mux_val_14_r1s3},
               ^{weight_i816_sroa_0_mux_val_13_r1s3,
@@ -2495,8 +2503,8 @@ module kv_prefetch_rank_speckv_Prefetch(
                 v337_r1s3},
               ^{v328_r1s3, v319_r1s3, v310_r1s3, v299_r1s3, v288_r1s3, v278_r1s3},
               ^{v268_r1s3, v258_r1s3, v248_r1s3, v238_r1s3, v228_r1s3, v220_r1s3}},
-        or_i2355_r1s3,
-        sroa_speculated2900_r1s3,
+        or_i2357_r1s3,
+        sroa_speculated2902_r1s3,
         weight_i816_sroa_0_mux_val_15_r1s3,
         weight_i816_sroa_0_mux_val_14_r1s3,
         weight_i816_sroa_0_mux_val_13_r1s3,
@@ -2540,7 +2548,7 @@ module kv_prefetch_rank_speckv_Prefetch(
   assign ranked_din =
     _GEN_7
       ? {2'h0,
-         order_sroa_422898_03459_r1s5,
+         order_sroa_422900_03459_r1s5,
          order_sroa_39_03458_r1s5[4:1],
          order_sroa_39_03458_r1s5[0] | add_r1s5[550],
          add_r1s5[549:0]}
