@@ -7,7 +7,7 @@ pages of a run count as there when it ends.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -152,8 +152,8 @@ class ByHost:
 class TableStreams:
     """The streams of one layer, their history in the table, their pages brought by descriptors that it issues.
 
-    Each keeps `near_pages` near, the least recently needed leave. Depth is as in `Depth`; with none, `prefetch` False,
-    pages come on demand alone.
+    Each keeps `near_pages` near. Pages that were fetched for a step that did not need them leave first, then those
+    least recently needed. Depth is as in `Depth`; with none, `prefetch` False, pages come on demand alone.
     """
 
     def __init__(self, side: MemorySide, numbers: Sequence[int], *, near_pages: int, prefetch: bool = True) -> None:
@@ -162,7 +162,8 @@ class TableStreams:
         self._numbers = numbers
         self._near_pages = near_pages
         self._prefetch = prefetch
-        self._near: list[dict[int, tuple[int, float]]] = [{} for _ in numbers]  # page: place, arrival
+        # of each stream page: place, arrival; the page that leaves first at the beginning
+        self._near: list[OrderedDict[int, tuple[int, float]]] = [OrderedDict() for _ in numbers]
         self._unused: set[int] = set()
         self._depths = [Depth() for _ in numbers]
         self._marks: list[Command] = []  # residency that the table is not told of yet
@@ -190,7 +191,8 @@ class TableStreams:
                 if page not in near:
                     missing.append((near, page))
                     continue
-                _, arrival = near[page] = near.pop(page)
+                near.move_to_end(page)
+                arrival = near[page][1]
                 ready = max(ready, arrival)
                 if arrival > now:
                     self.counts.late += 1
@@ -200,6 +202,9 @@ class TableStreams:
                     self._unused.remove(page)
                     self.counts.used += 1
                     self._depths[head].judge(True)
+        for near in self._near:
+            for page in self._unused & near.keys():
+                near.move_to_end(page, last=False)
         self.counts.missed += len(missing)
         records = self._side.table.descriptors[[page for _, page in missing]].copy()
         records["near"] = list(self._side.free)[: len(missing)]
@@ -238,7 +243,7 @@ class TableStreams:
                 self.counts.issued += 1
         self._leave()
 
-    def _arrive(self, near: dict[int, tuple[int, float]], page: int, arrival: float) -> None:
+    def _arrive(self, near: OrderedDict[int, tuple[int, float]], page: int, arrival: float) -> None:
         """The page takes the next free place."""
         near[page] = (self._side.free.popleft(), arrival)
         self._marks.append(Command(Ask.RESIDENT, page=page))

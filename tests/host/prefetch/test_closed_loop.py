@@ -92,6 +92,23 @@ def test_a_page_that_is_not_what_was_stored_is_noticed(engine: DmaEngine, table:
         streams.need([np.array([9]), np.array([], np.int64)], 3.0)
 
 
+def test_a_page_that_was_fetched_in_vain_leaves_before_one_that_was_needed(
+    engine: DmaEngine, table: PrefetchEngine
+) -> None:
+    side = closed_loop.MemorySide(engine, table, PAGES, dtype=DUMP.dtype, codec="quant8", places=PLACES)
+    [streams, _] = closed_loop.streams(side, 2, 2, near_pages=4)
+    masses = np.zeros((2, PAGES.shape[2]))
+    masses[:, 7] = 0.05  # after two steps it is not predicted again
+    none = np.array([], np.int64)
+    streams.need([np.array([1, 2, 3]), none], 0.0)
+    streams.learn(0, masses, None, 0.0)
+    assert streams.counts.issued == 2, "page 7 of both"
+    for needed in ([3], [4], [1, 2, 3, 4]):
+        streams.need([np.array(needed), none], 1.0)
+        streams.learn(1, np.zeros_like(masses), None, 1.0)
+    assert streams.counts.missed == 4 and streams.counts.wasted >= 1
+
+
 def test_what_does_not_fit_is_refused(engine: DmaEngine, table: PrefetchEngine) -> None:
     options = {"dtype": DUMP.dtype, "codec": "quant8"}
     with pytest.raises(DmaError, match=r"near memory has \d+ bytes, expected at least"):
