@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from speckv.console import OK, adder, print_json, say
 
 if TYPE_CHECKING:
     from speckv import bench
+    from speckv.design import Design
+    from speckv.dma.engine import DmaEngine
 
 
 def add_commands(commands: Any) -> None:
@@ -25,7 +28,8 @@ def add_commands(commands: Any) -> None:
     add("--rtl", action="store_true", help="simulate the kernels' RTL too: bytes per cycle, and latency")
     add("--area", action="store_true", help="estimate area too, with Yosys: minutes for what it has not seen")
     add("--all", action="store_true", help="both of these")
-    add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl and --area (tiny)")
+    _add_board(add, "move the pages through the codecs of a board too: bytes per second")
+    add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl, --area and --backend (tiny)")
     add("--quality", type=Path, metavar="FILE.json", help="what scripts/quality_perplexity.py --json printed")
     add(
         "--plot",
@@ -82,6 +86,31 @@ def _add_data(add: Any) -> None:
     )
 
 
+def _add_board(add: Any, text: str) -> None:
+    """The options that say which board to measure, for `_open_board`."""
+    add("--backend", choices=BOARDS, help=text)
+    cli_boards.add_options(add)
+
+
+def _open_board(
+    arguments: argparse.Namespace, design: Design, *, rtl: bool = False
+) -> contextlib.AbstractContextManager[DmaEngine | None]:
+    """The engine of the board that the options name, None if they name none; `rtl` tells whether RTL is simulated too.
+
+    Raises DeviceError if both are asked for, or for an option of another backend, and what opening the backend raises.
+    """
+    from speckv.dma import board_bench, open_engine
+    from speckv.errors import DeviceError
+
+    options = cli_boards.options(arguments)
+    if arguments.backend not in BOARDS:
+        return contextlib.nullcontext()
+    if rtl:
+        raise DeviceError("--rtl is simulation, --backend a board: ask for one of them, or run the bench twice")
+    sizes = {"near_bytes": board_bench.MEMORY_BYTES, "far_bytes": board_bench.MEMORY_BYTES}
+    return open_engine(design, arguments.backend, **sizes, **options)
+
+
 def _chosen(arguments: argparse.Namespace) -> tuple[list[bench.Dataset], list[str]]:
     """Datasets and codecs by those options. Raises FileError for a folder without any, BenchError for a codec."""
     from speckv import bench, skv
@@ -122,9 +151,12 @@ def codec(arguments: argparse.Namespace) -> int:
     with_rtl, with_area = arguments.rtl or arguments.all, arguments.area or arguments.all
     design = Design.load(arguments.design)
     parts = area.parts(design, area.ENGINE_KERNELS) if with_area else 0
-    with Progress(parts + bench.steps(datasets, names)) as progress:
+    with (
+        _open_board(arguments, design, rtl=with_rtl) as board,
+        Progress(parts + bench.steps(datasets, names)) as progress,
+    ):
         measured_area = extras.measure_area(design, progress.step) if with_area else None
-        result = bench.run(datasets, names, design if with_rtl else None, progress)
+        result = bench.run(datasets, names, design if with_rtl else None, progress, board)
     result.area, result.quality = measured_area, quality
     if arguments.plot:
         write_atomic(Path(os.path.realpath(arguments.plot)), plots.plot(result, datasets[-1].name))
@@ -141,6 +173,7 @@ def dma(arguments: argparse.Namespace) -> int:
     """
     if arguments.backend in BOARDS:
         return _dma_on_a_board(arguments)
+    cli_boards.options(arguments)  # there are none for a simulation
     from speckv.design import Design
     from speckv.dma import bench, bench_output
     from speckv.progress import Progress
@@ -163,7 +196,7 @@ def dma(arguments: argparse.Namespace) -> int:
 
 def _dma_on_a_board(arguments: argparse.Namespace) -> int:
     from speckv.design import Design
-    from speckv.dma import bench, board_bench, open_engine
+    from speckv.dma import bench, board_bench
     from speckv.errors import DmaError
     from speckv.progress import Progress
 
@@ -171,11 +204,8 @@ def _dma_on_a_board(arguments: argparse.Namespace) -> int:
         raise DmaError("--link and --plot are for simulation: a board has the memories that it has; leave them out")
     design = Design.load(arguments.design)
     codecs = arguments.codec or bench.DEFAULT_CODECS
-    sizes = {"near_bytes": board_bench.MEMORY_BYTES, "far_bytes": board_bench.MEMORY_BYTES}
-    with (
-        Progress(2 * len(codecs)) as progress,
-        open_engine(design, arguments.backend, **sizes, **cli_boards.options(arguments)) as engine,
-    ):
+    with _open_board(arguments, design) as engine, Progress(2 * len(codecs)) as progress:
+        assert engine is not None
         rates = board_bench.measure(engine, codecs, on_step=progress.step)
         facts = engine.facts()
     if arguments.json:

@@ -70,12 +70,14 @@ def bringup(arguments: argparse.Namespace) -> int:
 
 
 def options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those of the backend's engine. Raises DeviceError for one of another backend."""
+    """Those of the backend's engine. Raises DeviceError for one of another backend, or without a backend."""
     from speckv.errors import DeviceError
 
     given = {name: getattr(arguments, name) for names in _OPTIONS.values() for name in names}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
+        if arguments.backend is None:
+            raise DeviceError(f"--{name} is for a board: add --backend, or leave it out")
         if name not in _OPTIONS[arguments.backend]:
             raise DeviceError(f"--{name} is nothing for backend {arguments.backend}: leave it out")
     if "bank" in given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from speckv import frame, sample, tensors
 from speckv.errors import CapabilityError, FileError
 from speckv.frame import Dtype
+
+if TYPE_CHECKING:
+    from speckv.design import Design
 
 PAGE_TOKENS = 64
 KINDS = ("K", "V")
@@ -37,6 +41,22 @@ class Dataset:
         except CapabilityError:
             return False
         return True
+
+    def lacking(self, codec: str, design: Design) -> str | None:
+        """What a design lacks for these pages with that codec, as in "design tiny has no …"; None if it takes them."""
+        _, tokens, channels = self.pages.shape
+        lacks = None
+        if not self.takes(codec, design.codecs):
+            lacks = f"has no {codec}"
+        elif self.dtype.label not in design.dtypes:
+            lacks = f"has no {self.dtype.label}, the dtype of {self.name}"
+        elif tokens > design.max_tokens or channels > design.max_channels:
+            lacks = f"takes no pages of {tokens} × {channels}, as {self.name} has"
+        return f"design {design.name} {lacks}" if lacks else None
+
+    def spread(self, count: int) -> NDArray[np.int64]:
+        """Indices of `count` pages from all over the dataset; some repeat if there are not so many."""
+        return np.arange(count) * max(len(self.pages) // count, 1) % len(self.pages)
 
 
 def shipped() -> list[Dataset]:

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckv import codec, compressors, frame, rtl, skv, tensors
+from speckv.bench.codec_board import with_board
 from speckv.bench.datasets import Dataset
 from speckv.bench.results import HOST, BenchError, Result, Row
 from speckv.bench.simulation import with_rtl
 from speckv.compressors import Compressor
 from speckv.device import open_device
+from speckv.dma.engine import DmaEngine
 from speckv.errors import ToolError
 from speckv.frame import Header
 from speckv.inspection import Error
@@ -34,14 +36,16 @@ def run(
     codecs: Sequence[str],
     rtl_design: Design | None = None,
     progress: Progress | None = None,
+    board: DmaEngine | None = None,
 ) -> Result:
-    """Measure every codec and every general compressor on every dataset; with `rtl_design` its kernels too.
+    """Measure every codec and every general compressor on every dataset; with `rtl_design` its kernels too, with the
+    engine of a `board` the kernels there.
 
     What cannot be is left out and named in the result. Raises BenchError if a value is further off than its codec
-    promises, or RTL differs from the model, and what `rtl.at_hand` and the backend `cosim` raise.
+    promises, or RTL or a board differs from the model, and what `rtl.at_hand`, the backend `cosim` and `board` raise.
     """
     progress = progress or Progress(1)
-    result = Result()
+    result = Result(board=board.facts() if board else {})
     general = _loaded(result)
     with contextlib.ExitStack() as stack:
         device = None
@@ -56,6 +60,9 @@ def run(
                 if device is not None:
                     progress.note(f"{data.name} {data.kind}: {name} in RTL simulation")
                     row = with_rtl(row, data, frames, pages, device, result)
+                if board is not None:
+                    progress.note(f"{data.name} {data.kind}: {name} on {board.backend}")
+                    row = with_board(row, data, frames, pages, board, result)
                 result.rows.append(row)
             for name, compressor in general.items():
                 progress.step(f"{data.name} {data.kind}: {name}")

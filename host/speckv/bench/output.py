@@ -33,6 +33,7 @@ _COLUMNS = (
     ("decode MB/s", ">"),
 )
 _RTL_COLUMNS = (("B/cycle in", ">"), ("out", ">"), ("latency in", ">"), ("out", ">"))
+_BOARD_COLUMNS = (("offload MB/s", ">"), ("fetch MB/s", ">"), ("evidence", "<"))
 _WAYS = ("compress", "decompress")
 NOTES = (
     "ratio: raw bytes per byte of frames, headers, scales and padding included; general compressors page by page.",
@@ -44,17 +45,25 @@ RTL_NOTES = (
     "one's latency left out. latency: cycles of a page alone, from its first beat in to its last beat out.",
     "Both in RTL simulation (rtl-sim) of hlsc's RTL, each frame and page compared with the model's.",
 )
+BOARD_NOTES = (
+    "offload, fetch MB/s: raw bytes per second to far memory and back, through kv_dma and the codec, by the host's",
+    "clock. Each frame and page is compared with the model's. Of a simulated device such seconds mean nothing.",
+)
 
 
 def table(result: Result) -> str:
     """Tables for a terminal, what their columns mean, and what was left out. What misses its target comes first."""
     simulated = any(row.simulated for row in result.rows)
-    columns = [*_COLUMNS, *(_RTL_COLUMNS if simulated else ())]
-    rows = [[*_cells(row), *(_rtl_cells(row) if simulated else ())] for row in result.rows]
+    on_board = any(row.on_board for row in result.rows)
+    columns = [*_COLUMNS, *(_RTL_COLUMNS if simulated else ()), *(_BOARD_COLUMNS if on_board else ())]
+    rows = [
+        [*_cells(row), *(_rtl_cells(row) if simulated else ()), *(_board_cells(row) if on_board else ())]
+        for row in result.rows
+    ]
     parts = [
         target_table(outcomes(result)),
         text_table(columns, rows),
-        "\n".join([*_both(result), *NOTES, *(RTL_NOTES if simulated else ())]),
+        "\n".join([*_both(result), *NOTES, *(RTL_NOTES if simulated else ()), *(BOARD_NOTES if on_board else ())]),
         *([_area(result)] if result.area else []),
         *(["\n".join(f"skipped: {what}" for what in result.skipped)] if result.skipped else []),
     ]
@@ -116,6 +125,13 @@ def _rtl_cells(row: Row) -> list[str]:
     return [*speeds, *(str(row.simulated.latency_cycles[way]) for way in _WAYS)]
 
 
+def _board_cells(row: Row) -> list[str]:
+    if row.on_board is None:
+        return ["–", "–", ""]
+    speeds = (row.on_board.offload_bytes_per_second, row.on_board.fetch_bytes_per_second)
+    return [*(f"{speed / 1e6:.1f}" for speed in speeds), row.on_board.evidence]
+
+
 def _area(result: Result) -> str:
     area = result.area
     assert area is not None
@@ -143,6 +159,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "quality": [asdict(one) for one in result.quality],
         "skipped": result.skipped,
         "versions": result.versions,
+        "board": result.board,
     }
 
 

@@ -32,6 +32,18 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class OnBoard:
+    """Pages of a batch through kv_dma and the codec there: bytes of raw pages a second by the host's clock, the best of
+    some runs. `evidence` is "board", or that of a simulated device.
+    """
+
+    pages: int
+    offload_bytes_per_second: float
+    fetch_bytes_per_second: float
+    evidence: str
+
+
+@dataclass(frozen=True)
 class Row:
     """One codec on one dataset. Speeds are raw MB per second of CPU time on one core of this machine."""
 
@@ -48,6 +60,7 @@ class Row:
     decode_mb_per_s: float
     evidence: str
     simulated: Simulated | None = None
+    on_board: OnBoard | None = None
 
     @property
     def ratio(self) -> float:
@@ -83,18 +96,24 @@ class Text:
 
 @dataclass
 class Result:
-    """All rows, what was left out and why, and versions of what ran."""
+    """All rows, what was left out and why, versions of what ran, and what a board says of itself."""
 
     rows: list[Row] = field(default_factory=list)
     area: Area | None = None
     quality: list[Text] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=doctor.versions)
+    board: dict[str, str] = field(default_factory=dict)
 
     @property
     def datasets(self) -> list[str]:
         """Their names, in order."""
         return list(dict.fromkeys(row.dataset for row in self.rows))
+
+    def skip(self, what: str) -> None:
+        """Notes that this was left out, and why."""
+        if what not in self.skipped:
+            self.skipped.append(what)
 
     def ratio_of_both(self, dataset: str, k_codec: str, v_codec: str | None = None) -> float | None:
         """The ratio of keys and values together; None if one of them was not measured. `v_codec`: as `k_codec`."""

@@ -24,17 +24,8 @@ def with_rtl(
     Raises BenchError if the device's answers differ from `frames` and `pages`.
     """
     design = device.design
-    _, tokens, channels = data.pages.shape
-    lacks = None
-    if not data.takes(row.codec, design.codecs):
-        lacks = f"has no {row.codec}"
-    elif data.dtype.label not in design.dtypes:
-        lacks = f"has no {data.dtype.label}, the dtype of {data.name}"
-    elif tokens > design.max_tokens or channels > design.max_channels:
-        lacks = f"takes no pages of {tokens} × {channels}, as {data.name} has"
-    if lacks:
-        what = f"{RTL}: design {design.name} {lacks}"
-        result.skipped += [what] * (what not in result.skipped)
+    if lacking := data.lacking(row.codec, design):
+        result.skip(f"{RTL}: {lacking}")
         return row
     alone = _cycles(device, row, data, frames, pages, 1)
     many = _cycles(device, row, data, frames, pages, PAGES)
@@ -53,7 +44,7 @@ def _cycles(
     device: Device, row: Row, data: Dataset, frames: list[bytes], pages: NDArray[np.uint16], count: int
 ) -> dict[str, int]:
     """Cycles of `count` pages from all over the dataset in one call, from the first beat in to the last beat out."""
-    index = np.arange(count) * max(len(frames) // count, 1) % len(frames)
+    index = data.spread(count)
     encoded = device.encode(
         data.pages[index], codec=row.codec, kind=data.kind, dtype=data.dtype.label, keys=index.tolist()
     )

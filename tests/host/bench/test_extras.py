@@ -93,7 +93,9 @@ def test_options_of_the_command(
     designs: list[Any] = []
     run = measure.run
     monkeypatch.setattr(
-        bench, "run", lambda data, names, design, progress: designs.append(design) or run(data, names, None, progress)
+        bench,
+        "run",
+        lambda data, names, design, progress, board: designs.append(design) or run(data, names, None, progress, board),
     )
     quality = tmp_path / "quality.json"
     quality.write_text(json.dumps({"rows": ROWS}))
