@@ -14,6 +14,7 @@ from speckv.console import OK, adder, print_json, say
 
 if TYPE_CHECKING:
     from speckv import bench
+    from speckv.bench.prefetch_board import BoardFigures
     from speckv.design import Design
     from speckv.dma.engine import DmaEngine
 
@@ -61,6 +62,7 @@ def add_commands(commands: Any) -> None:
     add("--trace", type=Path, metavar="FILE.jsonl", help="a trace of requests in Mooncake's format")
     add("--rtl", action="store_true", help="simulate the kernels: the table alone, and with --kv the whole decode loop")
     add("--area", action="store_true", help="estimate the table's area, with Yosys: minutes for what it has not seen")
+    _add_board(add, "measure the table of a board: commands per second, time of a small run")
     add("--link", default="cxl2x8", metavar="NAME", help="what far pages come over (default: cxl2x8)")
     add("--layer-ns", type=float, default=10_000, metavar="NS", help="time of a layer of a step (default: 10000)")
     add("--design", default="tiny", metavar="DESIGN", help="whose clock and prefetch table count (tiny)")
@@ -245,9 +247,10 @@ def prefetch(arguments: argparse.Namespace) -> int:
     from speckv.progress import Progress
     from speckv.resources import write_atomic
 
-    if not (arguments.kv or arguments.trace or arguments.rtl or arguments.area):
+    if not (arguments.kv or arguments.trace or arguments.rtl or arguments.area or arguments.backend):
+        cli_boards.options(arguments)  # those of a board ask for --backend
         raise PrefetchError(
-            "nothing to measure: pass --kv with attention dumps, --trace with requests, --rtl or --area"
+            "nothing to measure: pass --kv with attention dumps, --trace with requests, --rtl, --area or --backend"
         )
     for option, path, needs in (("--plot", arguments.plot, "kv"), ("--plot-blocks", arguments.plot_blocks, "trace")):
         if path and not getattr(arguments, needs):
@@ -261,7 +264,7 @@ def prefetch(arguments: argparse.Namespace) -> int:
     if arguments.kv:
         dumps = attention.in_folder(arguments.kv) if arguments.kv.is_dir() else [attention.load(arguments.kv)]
     requests = mooncake.load(arguments.trace) if arguments.trace else []
-    result = bench.Result(layer_ns=arguments.layer_ns)
+    result = bench.Result(layer_ns=arguments.layer_ns, table_on_board=_table_on_a_board(arguments, design))
     with Progress(bench.steps(dumps, requests)) as progress:
         if dumps:
             bench.measure_pages(result, dumps, chosen, design, on_step=progress.step)
@@ -286,3 +289,17 @@ def prefetch(arguments: argparse.Namespace) -> int:
     else:
         say(output.table(result))
     return OK
+
+
+def _table_on_a_board(arguments: argparse.Namespace, design: Design) -> BoardFigures | None:
+    from speckv.bench import prefetch_board
+    from speckv.prefetch.control import ControlLayout
+    from speckv.progress import Progress
+
+    if arguments.backend:
+        ControlLayout.of(design)  # refuses a design without a table before a board is opened
+    with _open_board(arguments, design, rtl=arguments.rtl) as board:
+        if board is None:
+            return None
+        with Progress(prefetch_board.STEPS) as progress, board.open_table() as table:
+            return prefetch_board.measure(table, board.facts(), on_step=progress.step)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from backend_tools import board_options, require
 from speckv import bench, cli, compressors
-from speckv.bench import measure, output
+from speckv.bench import measure, output, prefetch, prefetch_board, prefetch_output
+from speckv.bench.prefetch_table import KINDS
 from speckv.design import Design
 from speckv.dma import Op, board_bench, open_engine
 from speckv.dma.engine import DmaEngine, RunResult, SoftwareEngine
-from speckv.errors import DmaError
+from speckv.errors import DmaError, PrefetchError
 from speckv.frame import Dtype
+from speckv.prefetch.engine import SoftwareTable, TableRun
 from strict_xrt import StrictXrt
 
 SIZES = {"near_bytes": 1 << 17, "far_bytes": 1 << 17}
@@ -23,7 +27,9 @@ SIZES = {"near_bytes": 1 << 17, "far_bytes": 1 << 17}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Speeds of the host do not matter here."""
+    """Speeds do not matter here."""
+    monkeypatch.setattr(prefetch_board, "COMMANDS", 64)
+    monkeypatch.setattr(prefetch_board, "_SMALL_RUNS", 2)
     monkeypatch.setattr(measure, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(compressors, "NAMES", ())
 
@@ -142,6 +148,82 @@ def test_what_the_design_of_the_board_lacks_is_named() -> None:
     assert {row.codec for row in result.rows if row.on_board} == {"raw"}
 
 
+# ------------------------------------------------------------------------------------------------- prefetch
+
+
+class TimedTable(SoftwareTable):
+    """The model with a clock; `damage` spoils one answer to each batch."""
+
+    def __init__(self, design: Design, damage: Callable[[TableRun], TableRun] | None = None) -> None:
+        super().__init__(design)
+        self._damage = damage
+
+    def _run(self, *arguments: Any) -> TableRun:
+        run = dataclasses.replace(super()._run(*arguments), seconds=0.5)
+        return self._damage(run) if self._damage and len(run.results) > 1 else run
+
+
+def test_the_table_as_a_command(board: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "prefetch", *board, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["table_on_board"]
+    ways = Design.load("tiny").prefetch.ways
+    assert [(rate["batch"], rate["commands"], rate["issued"]) for rate in made["rates"]] == [
+        *((kind, 64, 0) for kind in KINDS), (prefetch_board.ISSUED, 64, 64 * ways),
+    ]  # fmt: skip
+    assert all(rate["commands_per_second"] == rate["commands"] / rate["seconds"] > 0 for rate in made["rates"])
+    assert len(made["latencies"]) == 3
+    assert all(0 < one["kernel_seconds"] < one["call_seconds"] for one in made["latencies"])
+    assert made["evidence"] == "rtl-sim" and "simulated" in str(made["board"])
+
+
+def test_rates_of_the_table_are_shown_with_their_evidence() -> None:
+    with TimedTable(Design.load("tiny")) as table:
+        figures = prefetch_board.measure(table, {})
+    assert {rate.commands_per_second for rate in figures.rates} == {128.0}
+    assert {one.kernel_seconds for one in figures.latencies} == {0.5}
+    printed = prefetch_output.table(prefetch.Result(table_on_board=figures))
+    assert printed.count("500000.0") == 3 and "16 pages issued" in printed and " model" in printed
+
+
+def _spoil(of: str) -> Callable[[TableRun], TableRun]:
+    def spoiled(run: TableRun) -> TableRun:
+        records = getattr(run, of)
+        if of == "counters":
+            return dataclasses.replace(run, counters=records._replace(hits=7))
+        if len(records):
+            records[1]["cookie"] ^= 1
+        return run
+
+    return spoiled
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        ("results", "predictions of one key: prediction 1 is .* software differs from the model"),
+        ("counters", "predictions of one key: counters are .*hits=7"),
+        ("fetches", "predictions of one key, pages issued: issued descriptor 1 is"),
+    ],
+)
+def test_a_table_that_differs_is_an_error(of: str, message: str) -> None:
+    with TimedTable(Design.load("tiny"), _spoil(of)) as table, pytest.raises(bench.BenchError, match=message):
+        prefetch_board.measure(table, {})
+
+
+def test_a_table_without_seconds_and_a_design_without_a_table_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        SoftwareTable(Design.load("tiny")) as table,
+        pytest.raises(PrefetchError, match="backend software tells no seconds"),
+    ):
+        prefetch_board.measure(table, {})
+    path = tmp_path / "bare.yaml"
+    path.write_text(json.dumps({k: v for k, v in Design.load("tiny").parameters().items() if k != "prefetch"}))
+    assert cli.main(["bench", "prefetch", "--backend", "xrt", "--xclbin", "a.xclbin", "--design", str(path)]) == 1
+    assert "has no block prefetch" in capsys.readouterr().err
+
+
 # ----------------------------------------------------------------------------------------------- all commands
 
 
@@ -155,7 +237,7 @@ def test_what_the_design_of_the_board_lacks_is_named() -> None:
         (["--backend", "pynq", "--rtl"], "--rtl is simulation, --backend a board"),
     ],
 )
-@pytest.mark.parametrize("subject", ["codec"])
+@pytest.mark.parametrize("subject", ["codec", "prefetch"])
 def test_wrong_combinations(
     subject: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from speckv.prefetch.source import LinkModel
 if TYPE_CHECKING:
     from speckv.area import KernelArea
     from speckv.bench.closed_loop import ClosedLoop
+    from speckv.bench.prefetch_board import BoardFigures
     from speckv.bench.prefetch_table import TableFigures
 
 PAGES = (8, 12, 16)
@@ -78,7 +79,7 @@ class BlockRow:
 
 @dataclass
 class Result:
-    """All that was measured; evidence `model`, but for what says its own: the kernels' loops, rates and area."""
+    """All that was measured; evidence `model`, but for what says its own: the kernels' loops, rates, area, a board."""
 
     tuned: Tuned | None = None
     pages: list[PageRow] = field(default_factory=list)
@@ -88,6 +89,7 @@ class Result:
     bound: float | None = None
     closed_loops: list[ClosedLoop] = field(default_factory=list)
     table: TableFigures | None = None
+    table_on_board: BoardFigures | None = None
     area: list[KernelArea] = field(default_factory=list)
     layer_ns: float = LAYER_NS
     evidence: str = HOST

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from speckv import area
-from speckv.bench import prefetch_table
+from speckv.bench import prefetch_board, prefetch_table
 from speckv.bench.closed_loop import CODEC
 from speckv.bench.output import target_json, target_table
 from speckv.bench.prefetch import INDEX, LoopRow, Result
@@ -89,6 +89,8 @@ def table(result: Result) -> str:
         parts.append(f"Evidence, unless a table says its own: {result.evidence}.")
     if result.table:
         parts.append(prefetch_table.as_table(result.table))
+    if result.table_on_board:
+        parts.append(prefetch_board.as_table(result.table_on_board))
     if result.area:
         parts.append(area.table(result.area))
     return "\n\n".join(parts)
@@ -159,6 +161,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "layer_ns": result.layer_ns,
         "infinite_cache": result.bound,
         "table_rtl": asdict(result.table) if result.table else None,
+        "table_on_board": asdict(result.table_on_board) if result.table_on_board else None,
         "area": {one.kernel: one.resources for one in result.area},
     }  # fmt: skip
 

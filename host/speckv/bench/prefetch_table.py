@@ -7,15 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from speckv import rtl
 from speckv.errors import ToolError
-from speckv.prefetch.commands import Command, Op, batch_of
+from speckv.prefetch.commands import COMMAND_DTYPE, Command, Op, batch_of
 from speckv.prefetch.engine import PrefetchEngine, open_table
 
 if TYPE_CHECKING:
     from speckv.design import Design
 
 COMMANDS = 16_384
+PAGES = 24
+"""That the touches of a batch are of."""
 KERNEL = "kv_prefetch"
 _TABLE_PROCESSES = ("rank", "select_pages")
 _FIFO_STAGES = 1  # between the two
@@ -46,31 +51,50 @@ class TableFigures:
     evidence: str = "rtl-sim"
 
 
+KEY = 5
+"""Of the batches of one key."""
+KINDS: dict[str, Callable[[NDArray[np.int64]], tuple[ArrayLike, ArrayLike]]] = {
+    "touches of one key": lambda i: (Op.TOUCH, KEY),
+    "predictions of one key": lambda i: (Op.PREDICT, KEY),
+    "a touch, a prediction, of one key": lambda i: (np.where(i % 2, Op.PREDICT, Op.TOUCH), KEY),
+    "15 touches and a prediction, key by key": lambda i: (np.where(i % 16 == 15, Op.PREDICT, Op.TOUCH), i // 16),
+    "touches of ever new keys": lambda i: (Op.TOUCH, i),
+    "touches of two keys in turn": lambda i: (Op.TOUCH, i % 2),
+    "touches of four keys in turn": lambda i: (Op.TOUCH, i % 4),
+}
+"""Batches whose rates are measured: operations and keys of commands 0 … n−1."""
+
+
+def batch_of_kind(kind: str, commands: int, ways: int) -> NDArray[np.void]:
+    """A batch of KINDS, COMMAND_DTYPE [commands], for a table with so many ways."""
+    index = np.arange(commands)
+    batch = np.zeros(commands, COMMAND_DTYPE)
+    batch["op"], batch["key"] = KINDS[kind](index)
+    batch["page"], batch["weight"], batch["limit"] = index % PAGES, 1, ways
+    return batch
+
+
+def known_key(ways: int) -> NDArray[np.void]:
+    """Touches that fill the row of KEY."""
+    return batch_of([Command(Op.TOUCH, KEY, page, weight=1) for page in range(ways)])
+
+
+def one_predict(ways: int) -> NDArray[np.void]:
+    """A batch that asks once for all pages of KEY."""
+    return batch_of([Command(Op.PREDICT, KEY, limit=ways)])
+
+
 def measure(design: Design, *, commands: int = COMMANDS, progress: Callable[[str], None] | None = None) -> TableFigures:
     """Measures the table of a design. Raises what `open_table` raises for the backend cosim."""
-    touch, predict = Op.TOUCH, Op.PREDICT
-    kinds: dict[str, Callable[[int], tuple[Op, int]]] = {
-        "touches of one key": lambda i: (touch, 5),
-        "predictions of one key": lambda i: (predict, 5),
-        "a touch, a prediction, of one key": lambda i: (predict if i % 2 else touch, 5),
-        "15 touches and a prediction, key by key": lambda i: (predict if i % 16 == 15 else touch, i // 16),
-        "touches of ever new keys": lambda i: (touch, i),
-        "touches of two keys in turn": lambda i: (touch, i % 2),
-        "touches of four keys in turn": lambda i: (touch, i % 4),
-    }
     with open_table(design, "cosim", progress=progress) as table:
-        empty = _cycles(table, [])
-        _cycles(table, [Command(touch, 5, page, weight=1) for page in range(table.parameters.ways)])
-        one = _cycles(table, [Command(predict, 5, limit=table.parameters.ways)])
-        rates = []
-        for name, make in kinds.items():
-            asked = [
-                Command(op, key, page=i % 24, weight=1, limit=table.parameters.ways)
-                for i, (op, key) in enumerate(map(make, range(commands)))
-            ]
-            cycles = _cycles(table, asked) - empty
-            rates.append(Rate(name, commands, cycles, commands / cycles))
         ways = table.parameters.ways
+        empty = _cycles(table, batch_of([]))
+        _cycles(table, known_key(ways))
+        one = _cycles(table, one_predict(ways))
+        rates = []
+        for kind in KINDS:
+            cycles = _cycles(table, batch_of_kind(kind, commands, ways)) - empty
+            rates.append(Rate(kind, commands, cycles, commands / cycles))
     return TableFigures(tuple(rates), empty, one, table_stages(design), ways)
 
 
@@ -99,8 +123,8 @@ def as_table(figures: TableFigures) -> str:
     return "\n".join(lines)
 
 
-def _cycles(table: PrefetchEngine, commands: list[Command]) -> int:
-    cycles = table.run(batch_of(commands)).cycles
+def _cycles(table: PrefetchEngine, batch: NDArray[np.void]) -> int:
+    cycles = table.run(batch).cycles
     if cycles is None:
         raise ToolError(f"backend {table.backend} has no clock: use cosim")
     return cycles

@@ -226,22 +226,18 @@ def prefetch(twin: Twin) -> str:
     batch["key"], batch["page"] = rng.integers(0, 300, count), rng.integers(0, _PAGES, count)
     batch["weight"], batch["limit"] = rng.integers(1, 9, count), rng.integers(0, design.prefetch.ways + 1, count)
     with twin.engine.open_table() as table, SoftwareTable(design) as golden:
-        made, expected = table.run(batch), golden.run(batch)
-        wrong = np.flatnonzero(made.results != expected.results)
-        if len(wrong):
-            at = wrong[0]
-            raise Difference(f"prediction {at} is {made.results[at]}, expected {expected.results[at]}")
-        if made.counters != expected.counters:
-            raise Difference(f"counters are {made.counters}, expected {expected.counters}")
+        expected = golden.run(batch)
+        if difference := table.run(batch).difference(expected):
+            raise Difference(difference)
         for page in range(_PAGES):
             frame = twin.frames[page % len(twin.frames)]
             table.descriptors[page] = golden.descriptors[page] = twin.fetch(frame).record()
         asked = batch[batch["op"] == Ask.PREDICT][:16]
-        fetches = table.run(asked, issue=True).fetches
-        if not np.array_equal(fetches, golden.run(asked, issue=True).fetches):
-            raise Difference("the descriptors that it issues are not those of the predicted pages")
-        twin.run_records(fetches)
-    return f"{count} commands, {len(expected.results)} predictions, {len(fetches)} pages issued and fetched"
+        made = table.run(asked, issue=True)
+        if difference := made.difference(golden.run(asked, issue=True)):
+            raise Difference(difference)
+        twin.run_records(made.fetches)
+    return f"{count} commands, {len(expected.results)} predictions, {len(made.fetches)} pages issued and fetched"
 
 
 def soak(twin: Twin, seconds: float) -> str:

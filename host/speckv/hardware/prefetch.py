@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from speckv import checks
 from speckv.errors import PrefetchError
@@ -13,7 +17,7 @@ from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.transport import Span, Transport
 from speckv.prefetch.commands import COMMAND_BYTES
 from speckv.prefetch.control import PLACE_BYTES, REGISTERS, ControlLayout, Done
-from speckv.prefetch.engine import KernelTable, clear_all
+from speckv.prefetch.engine import KernelTable, TableRun, clear_all
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -48,6 +52,9 @@ class BoardTable(KernelTable):
         except BaseException:
             self._release()
             raise
+
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None) -> TableRun:
+        return dataclasses.replace(super()._run(batch, predicts, issue, places), seconds=self._kernel.seconds)
 
     def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
         layout = self.layout

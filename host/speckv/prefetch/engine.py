@@ -32,13 +32,30 @@ NO_FETCHES = np.zeros(0, DESCRIPTOR_DTYPE)
 @dataclass(frozen=True)
 class TableRun:
     """Results of a batch, RESULT_DTYPE [PREDICTs]; what it did; its cycles where there is a clock; the descriptors that
-    it issued, DESCRIPTOR_DTYPE [pages], which are in control memory until the next run.
+    it issued, DESCRIPTOR_DTYPE [pages], which are in control memory until the next run; on a board the seconds from the
+    run's start to its end, as the host sees them.
     """
 
     results: NDArray[np.void]
     counters: Counters
     cycles: int | None = None
     fetches: NDArray[np.void] = field(default_factory=NO_FETCHES.copy)
+    seconds: float | None = None
+
+    def difference(self, expected: TableRun) -> str | None:
+        """In words, the first thing that a run of the same batch on the golden model did otherwise; None if none."""
+        parts = (
+            ("prediction", self.results, expected.results),
+            ("issued descriptor", self.fetches, expected.fetches),
+        )
+        for what, found, wanted in parts:
+            if len(found) != len(wanted):
+                return f"there are {len(found)} {what}s, expected {len(wanted)}"
+            for at in np.flatnonzero(found != wanted):
+                return f"{what} {at} is {found[at]}, expected {wanted[at]}"
+        if self.counters != expected.counters:
+            return f"counters are {self.counters}, expected {expected.counters}"
+        return None
 
 
 class PrefetchEngine(ABC):
