@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from backend_tools import board_options, require
-from speckv import bench, cli, compressors
+from speckv import bench, cli, cli_boards, compressors
+from speckv.backends import BOARDS
 from speckv.bench import measure, output, prefetch, prefetch_board, prefetch_output
 from speckv.bench.prefetch_table import KINDS
 from speckv.design import Design
 from speckv.dma import Op, board_bench, open_engine
-from speckv.dma.engine import DmaEngine, RunResult, SoftwareEngine
+from speckv.dma.engine import RunResult, SoftwareEngine
 from speckv.errors import DmaError, PrefetchError
 from speckv.frame import Dtype
 from speckv.prefetch.engine import SoftwareTable, TableRun
-from strict_xrt import StrictXrt
 
 SIZES = {"near_bytes": 1 << 17, "far_bytes": 1 << 17}
 
@@ -34,27 +34,22 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compressors, "NAMES", ())
 
 
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    require("xrt")
-    return board_options("xrt", Design.load("tiny"), tmp_path_factory)
-
-
-@pytest.fixture
-def engine(options: dict[str, Any]) -> Iterator[DmaEngine]:
-    with open_engine("tiny", "xrt", **SIZES, **options) as opened:
-        yield opened
+@pytest.fixture(scope="module", params=BOARDS)
+def options(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    require(request.param)
+    return {"backend": request.param, **board_options(request.param, Design.load("tiny"), tmp_path_factory)}
 
 
 @pytest.fixture
 def board(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options of the command for a simulated card with small memories."""
-    library = options["library"]
-    assert isinstance(library, StrictXrt)
-    monkeypatch.setattr("speckv.hardware.xrt.load_library", lambda: library)
+    """Options of the command for a simulated board with small memories."""
+    of_command = cli_boards.options
+    simulated = {name: value for name, value in options.items() if name != "backend"}
+    monkeypatch.setattr(cli_boards, "options", lambda arguments: of_command(arguments) | simulated)
     monkeypatch.setattr(board_bench, "MEMORY_BYTES", SIZES["near_bytes"])
     monkeypatch.setattr(board_bench, "MAX_PAGES", 2)
-    return ["--backend", "xrt", "--xclbin", str(options["xclbin"])]
+    name = "xclbin" if options["backend"] == "xrt" else "bitfile"
+    return ["--backend", options["backend"], f"--{name}", str(options[name])]
 
 
 class Timed(SoftwareEngine):
@@ -75,9 +70,10 @@ class Timed(SoftwareEngine):
 # ------------------------------------------------------------------------------------------------------ dma
 
 
-def test_rates_of_each_codec_with_their_evidence(engine: DmaEngine) -> None:
-    rates = board_bench.measure(engine, ["raw", "quant4"])
-    facts = engine.facts()
+def test_rates_of_each_codec_with_their_evidence(options: dict[str, Any]) -> None:
+    with open_engine("tiny", **options, **SIZES) as engine:
+        rates = board_bench.measure(engine, ["raw", "quant4"])
+        facts = engine.facts()
     assert [(rate.codec, rate.tokens, rate.channels) for rate in rates] == [
         ("raw", 16, 64), ("raw", 64, 256), ("quant4", 16, 64), ("quant4", 64, 256),
     ]  # fmt: skip
@@ -102,7 +98,7 @@ def test_dma_as_a_command(board: list[str], capsys: pytest.CaptureFixture[str]) 
     assert cli.main([*command, "--link", "cxl2x8"]) == 1
     assert "--link and --plot are for simulation" in capsys.readouterr().err
     assert cli.main(["bench", "dma", *board[2:]]) == 1
-    assert "--xclbin is nothing for backend cosim" in capsys.readouterr().err
+    assert f"{board[2]} is nothing for backend cosim" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------- codec
