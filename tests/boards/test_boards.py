@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from speckv.dma import Descriptor, Op, open_engine
 from speckv.errors import DeviceError, DeviceTimeout, DmaError, PrefetchError, ToolError
 from speckv.hardware import identity
 from speckv.hardware.kernel import Kernel, register_map
-from speckv.hardware.transport import Span, merged
+from speckv.hardware.transport import ByteSpan, merged
 from speckv.hardware.xrt import load_library
 from speckv.prefetch.commands import Command, batch_of
 from speckv.prefetch.commands import Op as Ask
@@ -129,22 +130,95 @@ def test_a_run_that_does_not_end_names_the_kernel_and_its_registers(
 ) -> None:
     with open_engine(design, **xrt) as engine:
         monkeypatch.setattr("simulated_card.POLL_CYCLES", 0)  # its clock hardly goes on
+        monkeypatch.setattr(engine, "_timeout_seconds", 1e-3)
         with pytest.raises(DeviceTimeout, match=r"kv_dma did not finish .* registers: .*; batch_in 0x\w+, .*done 0x"):
-            engine.run([PAGE], timeout_cycles=1)
+            engine.run([PAGE])
         with pytest.raises(DeviceError, match=r"kv_dma is stuck since an earlier run .* load its bitstream anew"):
             engine.run([PAGE])
 
 
+START, DONE, IDLE, CONTINUE = 1, 2, 4, 16  # bits of AP_CTRL
+
+
+class Words:
+    """Registers of a kernel that is done when it was asked so often; `on_poll` is called each time."""
+
+    def __init__(self, control: int = IDLE, polls: int = 3, on_poll: Callable[[], None] = lambda: None) -> None:
+        self.control, self.left, self.polls, self.on_poll = control, 0, polls, on_poll
+
+    def read_word(self, offset: int) -> int:
+        if offset or self.control != START:
+            return 0 if offset else self.control
+        self.on_poll()
+        self.left -= 1
+        self.control = START if self.left else DONE
+        return START
+
+    def write_word(self, offset: int, word: int) -> None:
+        if offset == 0 and word & START:
+            assert self.control == IDLE, "started while it is busy"
+            self.control, self.left = START, self.polls
+        elif offset == 0 and word & CONTINUE:
+            assert self.control == DONE, "acknowledged while it runs"
+            self.control = IDLE
+
+
+def kernel_on(design: Design, words: Words) -> Kernel:
+    return Kernel(register_map(design, "kv_dma"), words)
+
+
 def test_a_kernel_that_is_busy_is_not_started(design: Design) -> None:
-    class Busy:
-        def read_word(self, offset: int) -> int:
-            return 1  # ap_start and nothing else
-
-        def write_word(self, offset: int, word: int) -> None:
-            raise AssertionError("written while it is busy")
-
+    kernel = kernel_on(design, Words(START, polls=-1))
     with pytest.raises(DeviceError, match=r"kv_dma is busy before its run .* load the bitstream anew"):
-        Kernel(register_map(design, "kv_dma"), Busy()).run({"BATCH_BEATS": 0}, [], 1.0)
+        kernel.run({"BATCH_BEATS": 0}, [], 1.0)
+
+
+def test_a_run_that_another_program_did_not_take_back_is_acknowledged(design: Design) -> None:
+    words = Words(DONE)
+    kernel = kernel_on(design, words)
+    assert words.control == IDLE and kernel.run({}, ["DONE"], 1.0) == {"DONE": 0}
+
+
+def test_a_run_over_its_cycles_ends_and_harms_no_other(design: Design) -> None:
+    """A host cannot stop a kernel: it waits, takes the run back, and then says that it took too long."""
+    kernel = kernel_on(design, Words())
+    with pytest.raises(DeviceTimeout, match=r"kv_dma took .* expected at most 0.000000 s: raise timeout_cycles"):
+        kernel.run({}, [], 10.0, limit_seconds=1e-9)
+    assert kernel.run({}, [], 10.0, limit_seconds=10.0) == {}
+
+
+def test_an_interrupted_run_keeps_its_buffers_for_ever(design: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may write to them still, so that nobody else may get their memory."""
+    kept: list[object] = []
+    monkeypatch.setattr("speckv.hardware.kernel._WRITTEN", kept)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    kernel = kernel_on(design, Words(on_poll=interrupt))
+    kernel.buffers.append(buffer := object())
+    with pytest.raises(KeyboardInterrupt):
+        kernel.run({}, [], 10.0)
+    with pytest.raises(DeviceError, match=r"kv_dma is stuck since an earlier run \(the host was interrupted"):
+        kernel.run({}, [], 10.0)
+    assert kept == [buffer]
+
+
+def test_what_the_kernels_write_to_is_known_to_them(design: Design, options: dict) -> None:
+    with open_engine(design, **options, **SIZES) as engine, engine.open_table() as table:
+        assert engine._kernel.buffers == [*engine._controls, engine._near, engine._far]
+        assert table._kernel.buffers == [table.buffer]
+
+
+def test_an_engine_has_one_table_at_a_time_and_they_take_turns(design: Design, options: dict) -> None:
+    with open_engine(design, **options, **SIZES) as engine:
+        with engine.open_table() as table:
+            assert table._lock is engine._lock
+            with pytest.raises(PrefetchError, match="open already: use it, or close it first"):
+                engine.open_table()
+        with engine.open_table() as other:
+            other.run(batch_of([]))
+    assert not other.is_open
 
 
 def test_issued_descriptors_are_run_where_they_are(design: Design, options: dict) -> None:
@@ -155,9 +229,8 @@ def test_issued_descriptors_are_run_where_they_are(design: Design, options: dict
         table.descriptors[5] = fetch.record()
         commands = [Command(Ask.TOUCH, 1, 5, weight=1), Command(Ask.PREDICT, 1, limit=4)]
         run = table.run(batch_of(commands), issue=True, places=[8192])
-        assert engine._hand_over(engine._controls[0], run.fetches.view(np.uint8)) == (
-            table.buffer.address + table.layout.fetches_at
-        )
+        address, copied = engine._placed(engine._controls[0], run.fetches.view(np.uint8))
+        assert (address, copied) == (table.buffer.address + table.layout.fetches_at, [])
         assert not engine.run_records(run.fetches).failed
         assert np.array_equal(engine.near[8192 : 8192 + 4096], engine.near[:4096])
     with pytest.raises(PrefetchError, match="closed"):
@@ -185,4 +258,4 @@ def test_memories_outlive_a_closed_engine(design: Design, options: dict) -> None
     ],
 )
 def test_spans_are_merged(spans: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    assert merged([Span(*span) for span in spans], 1024) == [Span(*span) for span in expected]
+    assert merged([ByteSpan(*span) for span in spans], 1024) == [ByteSpan(*span) for span in expected]

@@ -246,17 +246,11 @@ class CosimEngine(DmaEngine):
 
     # ------------------------------------------------------------------------------------------------ the table
 
-    def open_table(self) -> SystemTable:
-        """The prefetch table of the same system, emptied: descriptors that it issues are run where they are.
-
-        Raises PrefetchError if the design has none.
-        """
+    def _open_table(self) -> SystemTable:
+        """That of the same system."""
         from speckv.prefetch.cosim import SystemTable
 
-        with self._lock:
-            self._check_open()
-            control = self._controls[0]
-            return SystemTable(self.design, self._system, control[_TABLE_AT:], _control_base(0) + _TABLE_AT)
+        return SystemTable(self.design, self._system, self._controls[0][_TABLE_AT:], _control_base(0) + _TABLE_AT)
 
     def registers(self) -> Registers:
         return self._system.registers[CONTROLLED]

@@ -24,7 +24,7 @@ from speckv.dma.descriptor import (
     describe,
     pack_batch,
 )
-from speckv.errors import DmaError
+from speckv.errors import DmaError, PrefetchError
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -99,6 +99,7 @@ class DmaEngine(ABC):
         self.moved = Traffic()
         self.cycles: int | None = None
         self._lock = threading.RLock()
+        self._table: PrefetchEngine | None = None
         self._closed = False
         self._process = os.getpid()
 
@@ -164,10 +165,21 @@ class DmaEngine(ABC):
             return result
 
     def open_table(self) -> PrefetchEngine:
-        """The design's prefetch table on the same backend, to issue descriptors to this engine.
+        """The design's prefetch table on the same backend, emptied, to issue descriptors to this engine, which closes
+        it in the end. On kernels its descriptors are run where they are.
 
-        Raises PrefetchError if the design has none, and what `speckv.prefetch.engine.open_table` raises.
+        Raises PrefetchError if the design has none, or the engine's is open already, and what
+        `speckv.prefetch.engine.open_table` raises.
         """
+        with self._lock:
+            self._check_open()
+            if self._table is not None and self._table.is_open:
+                raise PrefetchError("the prefetch table of this engine is open already: use it, or close it first")
+            self._table = self._open_table()
+            return self._table
+
+    def _open_table(self) -> PrefetchEngine:
+        """A table of its own. Called under the lock."""
         from speckv.prefetch.engine import open_table
 
         return open_table(self.design, self.backend)
@@ -211,6 +223,8 @@ class DmaEngine(ABC):
         with self._lock:
             if not self._closed:
                 self._closed = True
+                if self._table is not None:
+                    self._table.close()
                 self._release()
 
     def _check_open(self) -> None:

@@ -20,7 +20,7 @@ from speckv.errors import DmaError
 from speckv.hardware import identity, touched
 from speckv.hardware.kernel import Kernel, register_map
 from speckv.hardware.prefetch import BoardTable
-from speckv.hardware.transport import Buffer, Span, Transport
+from speckv.hardware.transport import Buffer, ByteSpan, Transport
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -33,7 +33,8 @@ _CONTROL_BYTES = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
 class BoardEngine(DmaEngine):
     """kv_dma on an open board, which it closes; the base of the backends' engines.
 
-    A run may take `timeout_seconds`, or `timeout_cycles` of the design's clock, whichever is less.
+    A run that takes more than `timeout_seconds` is given up, and the engine with it: nothing can stop a kernel. One
+    that certainly took more than `timeout_cycles` of the design's clock ends with the same error, once it is over.
     """
 
     evidence: str = "board"
@@ -46,11 +47,12 @@ class BoardEngine(DmaEngine):
             self._timeout_seconds = checks.seconds("timeout_seconds", timeout_seconds, DmaError)
             known = register_map(design, KERNEL)
             self.board, self.evidence = board, board.evidence
-            self._tables: list[BoardTable] = []
             self._kernel = Kernel(known, board.words(KERNEL))
 
             def allocate(count: int, memory: str, argument: str) -> Buffer:
-                return board.allocate(count, memory, KERNEL, known.registers[f"{argument}_DATA"].offset)
+                made = board.allocate(count, memory, KERNEL, known.registers[f"{argument}_DATA"].offset)
+                self._kernel.buffers.append(made)
+                return made
 
             self._controls = [
                 allocate(_CONTROL_BYTES, f"control{suffix(channel)}", f"BATCH_IN{suffix(channel)}")
@@ -69,18 +71,20 @@ class BoardEngine(DmaEngine):
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
         controls = self._controls[: len(batches)]  # further channels rest
-        areas = [Span(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
+        areas = [ByteSpan(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
         placed = []
         for control, batch, area in zip(controls, batches, areas, strict=True):
-            placed.append(self._hand_over(control, batch))
-            control.before_run([], [area])
-        read, writes = touched.read_by(batches), touched.may_be_written_by(batches)
-        self._near.before_run(read.near, writes.near)
-        self._far.before_run(read.far, writes.far)
+            address, read = self._placed(control, batch)
+            placed.append(address)
+            control.before_run(read, [area])
+        reads, writes = touched.read_by(batches), touched.may_be_written_by(batches)
+        self._near.before_run(reads.near, writes.near)
+        self._far.before_run(reads.far, writes.far)
         told = self._kernel.run(
             self._arguments(placed, [len(batch) for batch in batches]),
             self._results(len(batches)),
-            self._seconds(timeout_cycles),
+            self._timeout_seconds,
+            None if timeout_cycles is None else timeout_cycles / (self.design.clock_mhz * 1e6),
         )
         for control, area in zip(controls, areas, strict=True):
             control.after_run([area])
@@ -94,23 +98,22 @@ class BoardEngine(DmaEngine):
         traffic = Traffic(*(told[name.upper()] for name in Traffic._fields))
         return RunResult(results, traffic, seconds=self._kernel.seconds)
 
-    def _hand_over(self, control: Buffer, batch: NDArray[np.uint8]) -> int:
-        """The address of a batch on the device: where a table issued it, or else the beginning of control memory."""
-        for issued in (table.buffer for table in self._tables):
+    def _placed(self, control: Buffer, batch: NDArray[np.uint8]) -> tuple[int, list[ByteSpan]]:
+        """The address of a batch on the device, where a table issued it or else the beginning of control memory, and
+        what is to be copied there of the latter.
+        """
+        if isinstance(self._table, BoardTable) and self._table.is_open:
+            issued = self._table.buffer
             offset = batch.ctypes.data - issued.host.ctypes.data
             if 0 <= offset < len(issued.host):
-                issued.before_run([Span(offset, offset + batch.nbytes)])
-                return issued.address + offset
+                issued.before_run([ByteSpan(offset, offset + batch.nbytes)])
+                return issued.address + offset, []
         control.host[: batch.nbytes] = batch.reshape(-1)
-        control.before_run([Span(0, batch.nbytes)])
-        return control.address
+        return control.address, [ByteSpan(0, batch.nbytes)]
 
-    def open_table(self) -> BoardTable:
-        """The prefetch table of the same board: descriptors that it issues are run where they are."""
-        with self._lock:
-            self._check_open()
-            self._tables.append(BoardTable(self.design, self.board, self._timeout_seconds, owns_board=False))
-            return self._tables[-1]
+    def _open_table(self) -> BoardTable:
+        """That of the same board."""
+        return BoardTable(self.design, self.board, self._timeout_seconds, lock=self._lock)
 
     def _arguments(self, placed: Sequence[int], beats: Sequence[int]) -> dict[str, int]:
         """Of a run; addresses and `beats` of the batches, of the first channels."""
@@ -132,11 +135,6 @@ class BoardEngine(DmaEngine):
         told = [f"{name}{suffix(channel)}" for channel in range(channels) for name in _TOLD]
         return [*told, *(name.upper() for name in Traffic._fields)]
 
-    def _seconds(self, timeout_cycles: int | None) -> float:
-        if timeout_cycles is None:
-            return self._timeout_seconds
-        return min(self._timeout_seconds, timeout_cycles / (self.design.clock_mhz * 1e6))
-
     def facts(self) -> dict[str, str]:
         return self.board.facts()
 
@@ -144,8 +142,6 @@ class BoardEngine(DmaEngine):
         return self._kernel.registers
 
     def _release(self) -> None:
-        for table in self._tables:
-            table.close()
         self.board.close()
 
 

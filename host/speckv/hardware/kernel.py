@@ -12,7 +12,7 @@ from speckv.connectivity import of_design
 from speckv.device.registers import Field, Register, RegisterMap, Registers
 from speckv.device.sources import read_text
 from speckv.errors import DeviceError, DeviceTimeout
-from speckv.hardware.transport import Words
+from speckv.hardware.transport import Buffer, Words
 from speckv.render import render
 from speckv.vendor import interface
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 10.0
 _EAGER_SECONDS = 1e-3  # so long the host asks again at once: most runs are over by then
 _PAUSE_SECONDS = 1e-4
+_WRITTEN: list[Buffer] = []
+"""Buffers of runs that never ended, which a kernel may still write to: their memory must not become anybody else's."""
 
 
 class Kernel:
@@ -31,24 +33,43 @@ class Kernel:
         self.name = known.kernel
         self.registers = Registers(known, words.read_word, words.write_word)
         self._stuck = ""
+        self.buffers: list[Buffer] = []
+        """What its runs may write to: kept for ever if one does not end."""
         self.seconds = 0.0
         """How long the last run took, from its start to when its end was seen."""
+        if self.registers.read("AP_CTRL.ap_done"):  # of a program that ended in a run
+            self.registers.write("AP_CTRL.ap_continue", 1)
 
-    def run(self, arguments: Mapping[str, int], results: Iterable[str], timeout_seconds: float) -> dict[str, int]:
+    def run(
+        self,
+        arguments: Mapping[str, int],
+        results: Iterable[str],
+        timeout_seconds: float,
+        limit_seconds: float | None = None,
+    ) -> dict[str, int]:
         """One run: arguments and results by their names in the register map, without `_DATA`.
 
-        Raises DeviceTimeout if it does not end in time, DeviceError if the kernel cannot start: it is busy, or an
-        earlier run of it never ended.
+        Raises DeviceTimeout if it does not end in time, or was certainly longer than `limit_seconds`; DeviceError if
+        the kernel cannot start: it is busy, or an earlier run of it never ended.
         """
         self._check_idle()
         for name, value in arguments.items():
             self.registers.write(f"{name}_DATA", value)
         began = time.monotonic()
-        self.registers.write("AP_CTRL.ap_start", 1)
-        self._wait(timeout_seconds)
-        self.seconds = time.monotonic() - began
-        found = {name: self.registers.read(f"{name}_DATA") for name in results}
-        self.registers.write("AP_CTRL.ap_continue", 1)
+        try:
+            self.registers.write("AP_CTRL.ap_start", 1)
+            busy = self._wait(timeout_seconds)
+            self.seconds = time.monotonic() - began
+            found = {name: self.registers.read(f"{name}_DATA") for name in results}
+            self.registers.write("AP_CTRL.ap_continue", 1)
+        except BaseException:  # whatever it is, the run goes on
+            self._stuck = self._stuck or "the host was interrupted"
+            _WRITTEN.extend(self.buffers)
+            raise
+        if limit_seconds is not None and busy > limit_seconds:
+            raise DeviceTimeout(
+                f"{self.name} took {self.seconds:.6f} s, expected at most {limit_seconds:.6f} s: raise timeout_cycles"
+            )
         return found
 
     def _check_idle(self) -> None:
@@ -60,10 +81,14 @@ class Kernel:
                 "of reset; end the other process, or load the bitstream anew"
             )
 
-    def _wait(self, timeout_seconds: float) -> None:
-        began = time.monotonic()
-        while not self.registers.read("AP_CTRL.ap_done"):
-            waited = time.monotonic() - began
+    def _wait(self, timeout_seconds: float) -> float:
+        """Until it is done; for how long it certainly was not."""
+        began, busy = time.monotonic(), 0.0
+        while True:
+            waited = time.monotonic() - began  # before it is asked: the host may rest in between
+            if self.registers.read("AP_CTRL.ap_done"):
+                return busy
+            busy = waited
             if waited > timeout_seconds:
                 self._stuck = f"no answer within {timeout_seconds:g} s"
                 raise DeviceTimeout(

@@ -20,7 +20,7 @@ from speckv.hardware.device import BoardDevice
 from speckv.hardware.dma import BoardEngine
 from speckv.hardware.kernel import TIMEOUT_SECONDS
 from speckv.hardware.prefetch import BoardTable
-from speckv.hardware.transport import Buffer, Span, Transport
+from speckv.hardware.transport import Buffer, ByteSpan, Transport
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -126,10 +126,10 @@ class _BoardBuffer(Buffer):
         self.address = int(buffer.physical_address)
         self.host = np.asarray(buffer)
 
-    def copy_to_device(self, span: Span) -> None:
+    def copy_to_device(self, span: ByteSpan) -> None:
         self._buffer[span.start : span.stop].flush()
 
-    def copy_from_device(self, span: Span) -> None:
+    def copy_from_device(self, span: ByteSpan) -> None:
         self._buffer[span.start : span.stop].invalidate()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckv.dma.descriptor import DmaFlags, DmaStatus, Op, Segment, walk_batch
-from speckv.hardware.transport import Span
+from speckv.hardware.transport import ByteSpan
 
 _WRITES_THE_PAGE = 9
 """A codec's status from here on tells that the page was written nevertheless, see hls/dma.md."""
@@ -18,8 +18,8 @@ _WRITES_THE_PAGE = 9
 class Touched(NamedTuple):
     """Bytes of each memory."""
 
-    near: list[Span]
-    far: list[Span]
+    near: list[ByteSpan]
+    far: list[ByteSpan]
 
 
 def read_by(batches: Iterable[NDArray[np.uint8]]) -> Touched:
@@ -41,7 +41,7 @@ def written_by(batches: Iterable[NDArray[np.uint8]], completions: Iterable[NDArr
             continue
         if _to_far(descriptor):
             start = int(descriptor["far"])
-            found.far.append(Span(start, start + int(done["frame_bytes"])))
+            found.far.append(ByteSpan(start, start + int(done["frame_bytes"])))
         else:
             found.near.extend(_pieces(segments))
     return found
@@ -80,10 +80,10 @@ def _has_written(done: np.void) -> bool:
             return False
 
 
-def _pieces(segments: Iterable[Segment]) -> Iterator[Span]:
-    return (Span(offset, offset + length) for offset, length in segments)
+def _pieces(segments: Iterable[Segment]) -> Iterator[ByteSpan]:
+    return (ByteSpan(offset, offset + length) for offset, length in segments)
 
 
-def _frame(descriptor: np.void) -> Span:
+def _frame(descriptor: np.void) -> ByteSpan:
     length = descriptor["raw_bytes" if descriptor["op"] == Op.COPY else "frame_bytes"]
-    return Span(int(descriptor["far"]), int(descriptor["far"]) + int(length))
+    return ByteSpan(int(descriptor["far"]), int(descriptor["far"]) + int(length))

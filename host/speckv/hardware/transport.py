@@ -13,7 +13,7 @@ SYNC_BYTES = 64
 """Copies begin and end at multiples of this: a beat, and no less than a line of a host's cache."""
 
 
-class Span(NamedTuple):
+class ByteSpan(NamedTuple):
     """Bytes `start` to `stop`, the latter excluded."""
 
     start: int
@@ -42,26 +42,26 @@ class Buffer(ABC):
     """
 
     @abstractmethod
-    def copy_to_device(self, span: Span) -> None:
+    def copy_to_device(self, span: ByteSpan) -> None:
         """Makes the device's copy of these bytes equal to the host's."""
 
     @abstractmethod
-    def copy_from_device(self, span: Span) -> None:
+    def copy_from_device(self, span: ByteSpan) -> None:
         """Makes the host's copy of these bytes equal to the device's."""
 
-    def before_run(self, read: Iterable[Span], written: Iterable[Span] = ()) -> None:
+    def before_run(self, read: Iterable[ByteSpan], written: Iterable[ByteSpan] = ()) -> None:
         """Hands over what a run reads; `written` is what may come back after it."""
         for span in self._spans([*read, *(written if self.copies_whole else ())]):
             self.copy_to_device(span)
 
-    def after_run(self, written: Iterable[Span]) -> None:
+    def after_run(self, written: Iterable[ByteSpan]) -> None:
         """Takes back what a run wrote."""
         for span in self._spans(written):
             self.copy_from_device(span)
 
-    def _spans(self, wanted: Iterable[Span]) -> list[Span]:
+    def _spans(self, wanted: Iterable[ByteSpan]) -> list[ByteSpan]:
         spans = merged(wanted, len(self.host))
-        return [Span(0, len(self.host))] if spans and self.copies_whole else spans
+        return [ByteSpan(0, len(self.host))] if spans and self.copies_whole else spans
 
 
 class Transport(ABC):
@@ -89,16 +89,16 @@ class Transport(ABC):
         """Gives back kernels and buffers. Called once."""
 
 
-def merged(spans: Iterable[Span], size: int) -> list[Span]:
+def merged(spans: Iterable[ByteSpan], size: int) -> list[ByteSpan]:
     """These bytes in as few spans as can be, none beyond `size`, from and to multiples of SYNC_BYTES."""
-    found: list[Span] = []
+    found: list[ByteSpan] = []
     for start, stop in sorted(spans):
         start -= start % SYNC_BYTES
         stop = min(stop + -stop % SYNC_BYTES, size)
         if start >= stop:
             continue
         if found and start <= found[-1].stop:
-            found[-1] = Span(found[-1].start, max(stop, found[-1].stop))
+            found[-1] = ByteSpan(found[-1].start, max(stop, found[-1].stop))
         else:
-            found.append(Span(start, stop))
+            found.append(ByteSpan(start, stop))
     return found

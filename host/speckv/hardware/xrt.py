@@ -24,7 +24,7 @@ from speckv.hardware.device import BoardDevice
 from speckv.hardware.dma import BoardEngine
 from speckv.hardware.kernel import TIMEOUT_SECONDS
 from speckv.hardware.prefetch import BoardTable
-from speckv.hardware.transport import Buffer, Span, Transport
+from speckv.hardware.transport import Buffer, ByteSpan, Transport
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -191,13 +191,13 @@ class _CardBuffer(Buffer):
         weakref.finalize(block, library.xrtBOFree, handle)  # when nobody looks at these bytes any more
         self.host = np.ctypeslib.as_array(block)
 
-    def copy_to_device(self, span: Span) -> None:
+    def copy_to_device(self, span: ByteSpan) -> None:
         self._sync(_TO_DEVICE, span)
 
-    def copy_from_device(self, span: Span) -> None:
+    def copy_from_device(self, span: ByteSpan) -> None:
         self._sync(_FROM_DEVICE, span)
 
-    def _sync(self, direction: int, span: Span) -> None:
+    def _sync(self, direction: int, span: ByteSpan) -> None:
         if self._library.xrtBOSync(self._handle, direction, span.stop - span.start, span.start):
             way = "to" if direction == _TO_DEVICE else "from"
             raise DeviceError(f"XRT cannot copy {span} of {self._memory} memory {way} the card ({_reason()})")

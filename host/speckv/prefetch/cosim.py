@@ -43,9 +43,8 @@ class SystemTable(KernelTable):
     evidence: str = "rtl-sim"
 
     def __init__(self, design: Design, system: SimulatedSystem, control: NDArray[np.uint8], address: int) -> None:
-        super().__init__(design, control)
+        super().__init__(design, control, system.lock)
         self._system = system
-        self._lock = system.lock
         self._address = address
         self.run(clear_all())  # a reset leaves memories as they are
 

@@ -48,8 +48,8 @@ class CsimTable(KernelTable):
                 raise PrefetchError(f"design {design.name} has an open csim table in this process: close it first")
             _open_libraries.add(path)
         self._path = path
-        self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER] * 4 + [NUMBER] * 3 + [POINTER])})
         try:
+            self._library = native.load(path, {"csim_prefetch": (TEXT, [POINTER] * 4 + [NUMBER] * 3 + [POINTER])})
             self.run(clear_all())
         except BaseException:
             self.close()

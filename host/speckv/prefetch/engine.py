@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -68,16 +69,28 @@ class PrefetchEngine(ABC):
     backend: ClassVar[str]
     evidence: str
 
-    def __init__(self, design: Design, control: NDArray[np.uint8] | None = None) -> None:
-        """`control` is its part of control memory, uint8 [ControlLayout.size_bytes]; default: new memory."""
+    def __init__(
+        self,
+        design: Design,
+        control: NDArray[np.uint8] | None = None,
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """`control` is its part of control memory, uint8 [ControlLayout.size_bytes]; default: new memory. `lock` is
+        that of an engine with which it shares a device.
+        """
         self.layout = ControlLayout.of(design)
         assert design.prefetch is not None
         self.design = design
         self.parameters = design.prefetch
         self.control = np.zeros(self.layout.size_bytes, np.uint8) if control is None else control
         self.descriptors = self.layout.descriptors(self.control)
-        self._lock = threading.RLock()
+        self._lock = lock or threading.RLock()
         self._open = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed yet."""
+        return self._open
 
     def run(self, batch: NDArray[np.void], *, issue: bool = False, places: ArrayLike | None = None) -> TableRun:
         """Does a batch, COMMAND_DTYPE [commands]. With `issue` it gives the descriptors of predicted pages, too, for
