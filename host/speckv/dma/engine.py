@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -205,6 +206,14 @@ class DmaEngine(ABC):
             result = self._run_channels(packed, [len(descriptors) for descriptors in batches], limit)
             self._count(result)
             return result
+
+    @contextmanager
+    def between_runs(self) -> Iterator[None]:
+        """Runs wait for what is done in this context. What a program with several threads writes to a memory outside of
+        it is lost where a run ends meanwhile on a board that copies memories as a whole.
+        """
+        with self._lock:
+            yield
 
     def _count(self, result: BatchResult | RunResult) -> None:
         self.moved = Traffic(*(sum(both) for both in zip(self.moved, result.traffic, strict=True)))

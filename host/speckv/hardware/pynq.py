@@ -164,7 +164,7 @@ class PynqEngine(BoardEngine):
 
 
 class PynqDevice(BoardDevice):
-    """The codec of a Zynq board under PYNQ; options as of PynqEngine."""
+    """The codec of a Zynq board, or a card, under PYNQ; options as of PynqEngine."""
 
     backend: ClassVar[str] = "pynq"
 
@@ -182,7 +182,7 @@ class PynqDevice(BoardDevice):
 
 
 class PynqTable(BoardTable):
-    """kv_prefetch of a Zynq board under PYNQ; options as of PynqEngine."""
+    """kv_prefetch of a Zynq board, or a card, under PYNQ; options as of PynqEngine."""
 
     backend: ClassVar[str] = "pynq"
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import checks, frame
+from speckv import checks
 from speckv.codec import check_pages
 from speckv.device.base import Device
 from speckv.dma.engine import DmaEngine
@@ -62,7 +62,7 @@ class Pool:
         self._namespace = checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
         self._codec, self._dtype = codec, dtype
         self._timeout_s = checks.seconds("timeout_s", timeout_s, PoolError)
-        self._table = PageTable(len(self._memory), policy=policy, released=self._scrub)
+        self._table = PageTable(len(self._memory), policy=policy, released=self._store.scrub)
         near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
         self._near: NearCache[Block | Miss | None] = NearCache(near_blocks)
         self._lock = threading.RLock()
@@ -75,7 +75,7 @@ class Pool:
         if capacity_bytes is None:
             current, outdated = rebuild.blocks(self._memory)
             for found in outdated:
-                self._scrub(found.offset, found.size)
+                self._store.scrub(found.offset, found.size)
             self._table.restore(current)
 
     # --------------------------------------------------------------------------------------------- store
@@ -125,10 +125,6 @@ class Pool:
             self._check_open()
             if self._table.publish(block, place.offset, place.size, raw_bytes, generation):
                 self._near.discard(block)
-
-    def _scrub(self, offset: int, size: int) -> None:
-        """Makes frames that are gone unrecognisable, so that they are not found again."""
-        self._memory[offset : offset + size].reshape(-1, frame.BEAT_BYTES)[:, 0] = 0
 
     # --------------------------------------------------------------------------------------------- fetch
 

@@ -59,6 +59,10 @@ class Store(ABC):
     def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | str]:
         """The blocks of pinned entries; what is wrong with one that is not what was stored: damaged, or another's."""
 
+    def scrub(self, offset: int, size: int) -> None:
+        """Makes frames that are gone unrecognisable, so that they are not found again."""
+        self.memory[offset : offset + size].reshape(-1, frame.BEAT_BYTES)[:, 0] = 0
+
 
 class DeviceStore(Store):
     """Pages go through a device, frames are moved by this process."""
@@ -259,6 +263,11 @@ class DmaStore(Store):
             damage = describe(descriptors[both], completions[both])
             blocks[index] = damage or _block(*pages[both])
         return blocks
+
+    def scrub(self, offset: int, size: int) -> None:
+        """Between runs."""
+        with self._engine.between_runs():
+            super().scrub(offset, size)
 
     def _fetches(self, block: BlockId, entry: Entry, near: int) -> list[Descriptor]:
         """Descriptors of a block's pages; none if its headers name sizes that cannot be. The engine checks all else."""

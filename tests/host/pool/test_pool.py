@@ -365,6 +365,18 @@ def test_more_blocks_than_fit_at_once(engine_backing: Backing) -> None:
         assert stats.table.refused_full == 0 and stats.usage.used_bytes == 80 * FRAME_BYTES
 
 
+def test_far_memory_is_written_between_runs_only() -> None:
+    """A board that copies memories as a whole would undo what is written during a run."""
+    with open_engine("tiny", near_bytes=NEAR_BYTES, far_bytes=1 << 14) as engine, Pool(engine, codec="raw") as pool:
+        pool.put(1, *np.zeros((2, TOKENS, CHANNELS), np.uint16))
+        with ThreadPoolExecutor(1) as other, engine.between_runs():  # as a run has it
+            evicted = other.submit(pool.evict, 1)
+            with pytest.raises(TimeoutError):
+                evicted.result(timeout=0.1)
+            assert engine.far[0] != 0
+        assert evicted.result(timeout=10) and engine.far[0] == 0
+
+
 def test_frames_of_different_lengths_leave_no_holes(engine_backing: Backing) -> None:
     """Every third block has a NaN, so that its pages stay raw; what its pages need, only the engine tells."""
     codec = next(name for name in engine_backing.under.design.codecs if name != "raw")
