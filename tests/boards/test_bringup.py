@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backend_tools import board_options, require
+from simulated_card import SimulatedCard
 from speckv import cli
 from speckv.backends import BOARDS
 from speckv.bringup.run import Report, bring_up
@@ -67,6 +68,17 @@ def test_faults_break_their_step(
     monkeypatch.setattr(Registers, "write", lambda self, name, value: write(self, name, value & ~4))
     assert found()["registers"] == "fail"
     monkeypatch.setattr(Buffer, "after_run", lambda self, written: None)
+    assert found()["memory"] == "fail"
+    read = SimulatedCard.read
+
+    def near_unwritten(card: SimulatedCard, kernel: str, offset: int) -> int:
+        near = card.bank("kv_dma.near").memory
+        before = near.copy()
+        word = read(card, kernel, offset)
+        near[:] = before
+        return word
+
+    monkeypatch.setattr(SimulatedCard, "read", near_unwritten)
     assert found()["memory"] == "fail"
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from speckv import checks, doctor
+from speckv.backends import BOARDS
 from speckv.bringup.twin import Difference, Twin
 from speckv.dma import open_engine
-from speckv.dma.descriptor import Descriptor, DmaFlags, Op
+from speckv.dma.descriptor import BEAT_BYTES, Descriptor, DmaFlags, Op
 from speckv.errors import DeviceError, SpeckvError
 from speckv.frame import HEADER_BYTES, Codec, Kind
 from speckv.prefetch.commands import COMMAND_DTYPE
@@ -114,6 +115,7 @@ def bring_up(
                     twin = Twin(opened[0], np.random.default_rng(_SEED))
                 detail = action(twin)
             except SpeckvError as error:
+                remedy = _OPEN_SIMULATED if backend not in BOARDS and name == "open" else remedy
                 report.steps.append(Step(name, "fail", str(error), remedy, time.monotonic() - began))
             else:
                 took = time.monotonic() - began
@@ -126,6 +128,7 @@ def bring_up(
 
 
 Action = Callable[[Any], str]
+_OPEN_SIMULATED = "Make the design's RTL with `speckv rtl DESIGN`; `speckv doctor` tells which tools are missing."
 
 
 def _steps(open_it: Action, seconds: float) -> list[tuple[str, Action, str]]:
@@ -165,17 +168,21 @@ def registers(twin: Twin) -> str:
 
 
 def memory(twin: Twin) -> str:
-    """Each beat of both memories holds its own address, once near memory was moved to far memory and back."""
+    """Each beat of far memory holds its own address once near memory was moved there. It comes back in chunks, the last
+    one first: so near memory cannot hold by what went out what should have come back.
+    """
     engine = twin.engine
-    size = min(len(engine.near), len(engine.far))
+    least = min(len(engine.near), len(engine.far))
+    chunk = min(_CHUNK_BYTES, least // 2 // BEAT_BYTES * BEAT_BYTES)
+    size = least // chunk * chunk
     words = np.arange(size // 8, dtype="<u8") * np.uint64(0x9E37_79B9_7F4A_7C15)
-    chunks = [(at, min(_CHUNK_BYTES, size - at)) for at in range(0, size, _CHUNK_BYTES)]
+    places = range(0, size, chunk)
     engine.near[:size] = words.view(np.uint8)
-    engine.run_all([Descriptor(Op.COPY, near=at, far=at, raw_bytes=n, flags=DmaFlags.TO_FAR) for at, n in chunks])
-    engine.near[:size] = 0
-    engine.run_all([Descriptor(Op.COPY, near=at, far=at, raw_bytes=n) for at, n in chunks])
-    for name, found in (("far", engine.far[:size]), ("near", engine.near[:size])):
-        wrong = np.flatnonzero(found.view("<u8") != words)
+    engine.run_all([Descriptor(Op.COPY, near=at, far=at, raw_bytes=chunk, flags=DmaFlags.TO_FAR) for at in places])
+    engine.run_all([Descriptor(Op.COPY, near=size - chunk - at, far=at, raw_bytes=chunk) for at in places])
+    turned = words.reshape(-1, chunk // 8)[::-1].reshape(-1)
+    for name, found, expected in (("far", engine.far[:size], words), ("near", engine.near[:size], turned)):
+        wrong = np.flatnonzero(found.view("<u8") != expected)
         if len(wrong):
             raise Difference(f"{len(wrong)} words of {name} memory are wrong, the first at {8 * wrong[0]:#x}")
     twin.fill()

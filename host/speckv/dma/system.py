@@ -160,10 +160,11 @@ class SimulatedSystem:
         return self._cycles
 
     def advance(self, kernel: str, cycles: int) -> None:
-        """Lets the clock run for so many cycles, or until a kernel's interrupt; nobody watches."""
+        """Lets the clock run for so many cycles, or until the kernel's interrupt. Raises DeviceError for a broken rule."""
         self._select(kernel)
         self._library.system_start(self._handle, checks.MAX_COUNT, 0)
-        self._library.system_step(self._handle, cycles)
+        if self._library.system_step(self._handle, cycles) == RunState.FAULT:
+            raise DeviceError(f"{TOP} failed in simulation: {self._model.message()}")
 
     @property
     def _cycles(self) -> int:

@@ -158,7 +158,7 @@ class Card(Transport):
 def open_card(xclbin: str | Path | None, card: int, library: Any) -> Card:
     """The card, from the options of a backend. Raises DeviceError for a value that is none, and what Card raises."""
     if xclbin is None:
-        raise DeviceError("backend xrt needs a bitstream: pass xclbin=, the file that `speckv build` made")
+        raise DeviceError("backend xrt needs a bitstream: pass xclbin= (--xclbin), the file that `speckv build` made")
     index = checks.integer("card", card, 0, 255, DeviceError)
     return Card(checks.path("xclbin", xclbin, DeviceError), index, library)
 
