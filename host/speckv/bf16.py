@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 SIGN = 0x8000
 INFINITY = 0x7F80
 MAX_FINITE = 0x7F7F
-MIN_NORMAL = 0x0080
 QUIET = 0x0040
 
 # order keys of the infinities: a key strictly between them belongs to a finite value

@@ -46,9 +46,10 @@ def build(arguments: argparse.Namespace) -> int:
     design = Design.load(arguments.design)
     flow = arguments.flow or steps.usual_flow(design)
     profile = steps.PROFILE if arguments.profile else ()
-    planned = steps.of_flow(
-        design, flow, target=arguments.target, platform=arguments.platform, profile=profile
-    )
+    platform = arguments.platform
+    if platform and platform.endswith(".xpfm"):
+        platform = str(Path(platform).absolute())  # commands run elsewhere
+    planned = steps.of_flow(design, flow, target=arguments.target, platform=platform, profile=profile)
     if arguments.until:
         planned = steps.until(planned, arguments.until)
     folder = (arguments.out or resources.build_root() / design.name / "board").absolute()
@@ -56,12 +57,13 @@ def build(arguments: argparse.Namespace) -> int:
         return _dry_run(arguments, design, folder, flow, planned)
     if any(steps.NO_PLATFORM in step.command for step in planned):
         raise ToolError(f"the board of {design.name} has no platform that v++ could take: name one with --platform")
-    workspace.prepare(design, folder)
-    failed = _failed(_checked(design, folder))
-    if failed:
-        _say_findings(failed)
-        return FAILURE
-    outcomes = builder.run(planned, folder, on_step=(lambda _: None) if arguments.json else _say_outcome)
+    with builder.locked(folder):
+        workspace.prepare(design, folder)
+        failed = _failed(_checked(design, folder))
+        if failed:
+            _say_findings(failed)
+            return FAILURE
+        outcomes = builder.run(planned, folder, on_step=(lambda _: None) if arguments.json else _say_outcome)
     made = [str(folder / name) for name in planned[-1].outputs]
     if arguments.json:
         done = {"folder": str(folder), "made": made, "steps": [asdict(one) for one in outcomes]}

@@ -335,11 +335,6 @@ class Design:
         return max(self._largest_page(kind).parameter_bytes for kind in frame.Kind) // frame.BEAT_BYTES
 
     @cached_property
-    def max_base_beats(self) -> int:
-        """Most beats of the section with the bases of `planes` and `lossless`."""
-        return self._largest_page(frame.Kind.K).base_bytes // frame.BEAT_BYTES
-
-    @cached_property
     def max_page_beats(self) -> int:
         """Most beats of a raw page."""
         return frame.raw_bytes(self.max_tokens, self.max_channels) // frame.BEAT_BYTES

@@ -17,8 +17,8 @@ from speckv.resources import hls_root, write_if_changed
 from speckv.vendor import files
 
 _SUFFIX = ".j2"
-_BANK = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\[[0-9]+(:[0-9]+)?\])?")
-"""How platforms name memories: HBM[0], HBM[0:7], DDR[1], HOST[0], PLRAM[2], LPDDR_c0."""
+_BANK = re.compile(r"[A-Za-z]\w*(\[(?P<first>[0-9]{1,3})(:(?P<last>[0-9]{1,3}))?\])?", re.ASCII)
+"""How platforms name memories: HBM[0], HBM[0:7], DDR[1], HOST[0], PLRAM[2], LPDDR_c0. Boards of the kit know theirs."""
 
 # how a comment of one line looks in the files that templates make
 _LINE_COMMENTS = {
@@ -56,11 +56,16 @@ def render(
     Raises ToolError, which names a memory that does not exist or a bank that is none, the template and the line if one
     fails, the folder if it is not writable.
     """
+    if banks and design.board is not None:
+        raise ToolError(
+            f"design {design.name} says the banks of its memories in its block `board`: change them there, which makes "
+            "another design of it"
+        )
     banks = dict(banks or {})
     for memory, bank in banks.items():
         _require_bank(design, memory, bank)
     if design.board is not None:
-        banks = {**design.board.banks, **banks}
+        banks = dict(design.board.banks)
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
@@ -92,7 +97,8 @@ def _require_bank(design: Design, memory: str, bank: str) -> None:
     known = of_design(design).memories
     if memory not in known:
         raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(known)}")
-    if not isinstance(bank, str) or not _BANK.fullmatch(bank):
+    found = _BANK.fullmatch(bank) if isinstance(bank, str) else None
+    if found is None or (found["last"] and int(found["last"]) < int(found["first"])):
         raise ToolError(
             f"the bank of the {memory} memory is {checks.shown(bank)}, expected one of the platform's, such as HBM[0], "
             "HBM[0:7], DDR[1] or HOST[0] (`platforminfo` lists them)"

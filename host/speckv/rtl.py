@@ -135,6 +135,12 @@ def _inputs(rendered: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def compiler_hash() -> str:
+    """Of hlsc's sources: what it makes of the same C++ is the same as long as they are."""
+    texts = sources.text_files(sources.hlsc_dir(), _HLSC_SUFFIXES)
+    return hashlib.sha256("".join(f"{name}\n{texts[name]}" for name in sorted(texts)).encode()).hexdigest()
+
+
 def _hashes(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: hashlib.sha256(texts[name].encode()).hexdigest() for name in sorted(texts)}
 

@@ -77,7 +77,6 @@ def test_derived() -> None:
     assert (TINY.max_blocks, TINY.max_tiles) == (8, 1)
     assert (TINY.max_groups, TINY.max_rows, TINY.max_parameter_beats) == (256, 8, 8)
     assert (TINY.max_page_beats, TINY.max_frame_beats) == (512, 513)
-    assert TINY.max_base_beats == 5, "8 tiles of 36 bytes"
     assert (TINY.codec_ids, TINY.dtype_ids) == ({0, 1, 2, 3, 4, 5, 17, 19, 20, 21, 35, 36, 51, 52}, {1, 2})
     assert len(TINY.code_tables) == 8 and TINY.code_tables[0] == (4,) * 16
     large = Design.from_mapping("large", GOOD | {"max_tokens": 130, "max_channels": 1056})

@@ -162,6 +162,12 @@ def test_each_dma_channel_has_a_port_to_control_memory(tmp_path: Path) -> None:
         render(channels, tmp_path, banks={"control_3": "HOST[0]"})
 
 
+def test_a_boards_design_says_its_banks_itself(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="design u55c says the banks of its memories in its block `board`"):
+        render(Design.load("u55c"), tmp_path / "out", banks={"far": "HBM[0]"})
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("banks", "message"),
     [
@@ -169,6 +175,7 @@ def test_each_dma_channel_has_a_port_to_control_memory(tmp_path: Path) -> None:
         ({"far": ""}, r"the bank of the far memory is '', expected one of the platform's, such as HBM\[0\]"),
         ({"far": "HBM[0]\nsp=x"}, "the bank of the far memory is 'HBM"),
         ({"far": 3}, "the bank of the far memory is 3"),
+        ({"far": "HBM[7:0]"}, "the bank of the far memory is 'HBM"),
     ],
 )
 def test_banks_that_no_platform_has_are_refused(banks: dict[str, str], message: str, tmp_path: Path) -> None:

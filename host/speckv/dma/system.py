@@ -160,7 +160,10 @@ class SimulatedSystem:
         return self._cycles
 
     def advance(self, kernel: str, cycles: int) -> None:
-        """Lets the clock run for so many cycles, or until the kernel's interrupt. Raises DeviceError for a broken rule."""
+        """Lets the clock run for so many cycles, or until the kernel's interrupt.
+
+        Raises DeviceError if a rule of its buses is broken.
+        """
         self._select(kernel)
         self._library.system_start(self._handle, checks.MAX_COUNT, 0)
         if self._library.system_step(self._handle, cycles) == RunState.FAULT:

@@ -201,7 +201,7 @@ class PynqTable(BoardTable):
 def open_board(bitfile: str | Path | None, banks: Mapping[str, str] | None, device: Any) -> Board:
     """The board, from the options of a backend. Raises DeviceError for a value that is none, and what Board raises."""
     if bitfile is None:
-        raise DeviceError("backend pynq needs a bitstream: pass bitfile= (--bitfile), the .bit that `speckv build` made")
+        raise DeviceError("backend pynq needs a bitstream: pass bitfile= (--bitfile), the .bit of `speckv build`")
     return Board(checks.path("bitfile", bitfile, DeviceError), banks or {}, device)
 
 

@@ -26,6 +26,7 @@ from speckv.vendor.steps import INSTALL, Step
 STATE, RUNS, SUMMARY, LOCK = "steps.json", "runs", "summary.json", ".lock"
 STEP_TIMEOUT_S = 48 * 3600.0  # place and route of a large device takes a day
 STOP_TIMEOUT_S = 20.0  # what a tool has to end by itself when it is told to
+_STOP_POLL_S = 0.02
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 
 
@@ -47,48 +48,47 @@ def run(
     on_step: Callable[[Outcome], None] = lambda _: None,
     timeout_s: float = STEP_TIMEOUT_S,
 ) -> list[Outcome]:
-    """Runs steps in order in `folder`, where rendered files are. Returns what became of each.
+    """Runs steps in order in `folder`, where rendered files are, under `locked`. Returns what became of each.
 
     A step is skipped if its command is that of its last success and no output is missing or older than an input. Logs
     and reports of this run are in a folder of its own, `runs/DATE`, with a summary. `on_step` hears of each step's end.
 
-    Raises ToolError naming the step if another build is under way in the folder, if a tool is missing (with what to
-    install), fails, takes longer than `timeout_s`, or does not make what it should. What earlier steps made stays. An
-    interrupt ends the tool and all that it has started.
+    Raises ToolError naming the step if a tool is missing (with what to install), fails, takes longer than `timeout_s`,
+    or does not make what it should. What earlier steps made stays. An interrupt ends the tool and all that it has
+    started.
     """
-    with _locked(folder):
-        own = _run_folder(folder)
-        done: list[Outcome] = []
+    own = _run_folder(folder)
+    done: list[Outcome] = []
 
-        def tell(outcome: Outcome) -> None:
-            done.append(outcome)
-            write_atomic(own / SUMMARY, json.dumps([asdict(one) for one in done], indent=1) + "\n")
-            on_step(outcome)
+    def tell(outcome: Outcome) -> None:
+        done.append(outcome)
+        write_atomic(own / SUMMARY, json.dumps([asdict(one) for one in done], indent=1) + "\n")
+        on_step(outcome)
 
-        for number, step in enumerate(steps, 1):
-            command = shlex.join(step.command)
-            if is_current(step, folder):
-                tell(Outcome(step.name, command, SKIPPED))
-                continue
-            log, began = own / f"{number:02}-{step.name}.log", time.monotonic()
-            try:
-                _run_step(step, folder, log, timeout_s)
-            except BaseException as error:
-                tell(Outcome(step.name, command, FAILED, time.monotonic() - began, str(log) if log.exists() else ""))
-                if isinstance(error, ToolError):
-                    kept = f"; what the steps before it made stays in {folder}" if number > 1 else ""
-                    raise ToolError(
-                        f"step {number} of {len(steps)}, {step.name}: {error}{kept}; then give the same command again"
-                    ) from None
-                raise
-            _keep_reports(step, folder, own / "reports" / step.name)
-            tell(Outcome(step.name, command, DONE, time.monotonic() - began, str(log)))
+    for number, step in enumerate(steps, 1):
+        command = shlex.join(step.command)
+        if is_current(step, folder):
+            tell(Outcome(step.name, command, SKIPPED))
+            continue
+        log, began = own / f"{number:02}-{step.name}.log", time.monotonic()
+        try:
+            _run_step(step, folder, log, timeout_s)
+        except BaseException as error:
+            tell(Outcome(step.name, command, FAILED, time.monotonic() - began, str(log) if log.exists() else ""))
+            if isinstance(error, ToolError):
+                kept = f"; what the steps before it made stays in {folder}" if number > 1 else ""
+                raise ToolError(
+                    f"step {number} of {len(steps)}, {step.name}: {error}{kept}; then give the same command again"
+                ) from None
+            raise
+        _keep_reports(step, folder, own / "reports" / step.name)
+        tell(Outcome(step.name, command, DONE, time.monotonic() - began, str(log)))
     return done
 
 
 def is_current(step: Step, folder: Path) -> bool:
     """Whether a step's outputs are there, newer than its inputs, and made by the same command."""
-    if _recorded(folder).get(step.name) != list(step.command):
+    if _recorded(folder).get(step.name) != _made_by(step):
         return False
     try:
         oldest = min((folder / name).stat().st_mtime_ns for name in step.outputs)
@@ -145,24 +145,27 @@ def _run_command(command: list[str], folder: Path, output: IO[str], timeout_s: f
     except subprocess.TimeoutExpired:
         return None
     finally:
-        if process.returncode is None:
-            _stop(process)
+        _end_group(process)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_TIMEOUT_S)
-            return
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends what is left of a command, also what a wrapper script has left behind: politely, then by force."""
+    with contextlib.suppress(ProcessLookupError):  # nobody is left
+        os.killpg(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while time.monotonic() < deadline:
+            process.poll()  # takes the leader's exit code: until then it is in its group
+            os.killpg(process.pid, 0)
+            time.sleep(_STOP_POLL_S)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 # ------------------------------------------------------------------------------------------------- records
 
 
 def _recorded(folder: Path) -> dict[str, list[str]]:
-    """Command of the last success of each step. A damaged record counts as none: steps are done again then."""
+    """How the last success of each step was made. A damaged record counts as none: steps are done again then."""
     try:
         found = json.loads((folder / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -173,8 +176,12 @@ def _recorded(folder: Path) -> dict[str, list[str]]:
 def _record(folder: Path, step: Step, *, done: bool) -> None:
     state = {name: command for name, command in _recorded(folder).items() if name != step.name}
     if done:
-        state[step.name] = list(step.command)
+        state[step.name] = _made_by(step)
     write_atomic(folder / STATE, json.dumps(state, indent=1) + "\n")
+
+
+def _made_by(step: Step) -> list[str]:
+    return [*step.command, *([step.version] if step.version else [])]
 
 
 def _run_folder(folder: Path) -> Path:
@@ -196,7 +203,8 @@ def _keep_reports(step: Step, folder: Path, into: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
+    """The folder, made if need be, for one build alone. Raises ToolError if another one is under way there."""
     with (writable_folder(folder) / LOCK).open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -165,13 +165,15 @@ def makefile(vendor: Vendor, folder: Path, text: str) -> list[str]:
     """Makefile: the usual verbs, and nothing needed that is neither there nor made."""
     rules = re.findall(r"^([^\s#:=?][^:=?]*):(?!=)([^=\n;]*)", text, re.MULTILINE)
     targets = {target for names, _ in rules for target in names.split()}
+    made = {target.rpartition("/")[0] for target in targets} - {""}
     problems = [f"there is no target {verb}" for verb in VERBS[vendor.is_zynq] if verb not in targets]
     for names, needs in rules:
         if names.startswith("."):
             continue
         for need in re.sub(r"\$\(if .*\)\)?", "", needs).split(" "):
             pattern = re.fullmatch(r"\$\(wildcard", need)
-            is_file = "*" in need and list(folder.glob(need.rstrip(")")))
+            # files beside those that a rule makes are made with them
+            is_file = "*" in need and (list(folder.glob(need.rstrip(")"))) or need.rpartition("/")[0] in made)
             if need and not pattern and need not in targets and not is_file and not (folder / need).is_file():
                 if need in ("$(BITSTREAM)", "$(FLOW)/emconfig.json"):
                     continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from speckv.board import Banks
+from speckv.board import Banks, may_share
 from speckv.errors import ToolError
 from speckv.vendor import documented
 from speckv.vendor.files import Vendor
@@ -95,7 +95,7 @@ def _memories(vendor: Vendor, settings: list[Setting], ends: dict[str, str]) -> 
         if found.setdefault(memory, banks) != banks:
             yield f"line {one.line}: the {memory} memory has other banks above"
         for other, its in found.items():
-            if banks.overlaps(its) and memory != other and not (memory + other).count("control") > 1:
+            if banks.overlaps(its) and not may_share(memory, other):
                 yield f"line {one.line}: the {memory} memory shares banks with the {other} memory"
     yield from _each_once(connected, [end for end, what in ends.items() if what == "memory"], "sp")
 

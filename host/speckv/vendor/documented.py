@@ -106,10 +106,11 @@ TCL_COMMANDS: dict[str, frozenset[str]] = {
         _words(
             """current_fileset current_project close_project get_runs open_run get_bd_cells get_bd_pins get_bd_intf_pins
             get_bd_addr_spaces get_bd_addr_segs connect_bd_net connect_bd_intf_net validate_bd_design save_bd_design
-            create_bd_design wait_on_run get_property get_timing_paths"""
+            create_bd_design wait_on_run get_property"""
         ),
         _words("-quiet -of_objects -filter"),
     ),
+    "get_timing_paths": _words("-delay_type -max_paths -quiet -of_objects -filter"),
     "add_files": _words("-norecurse -fileset -scan_for_includes -quiet"),
     "create_project": _words("-part -force -in_memory -ip -quiet"),
     "set_property": _words("-dict -name -value -objects -quiet"),

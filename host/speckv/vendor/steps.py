@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from speckv import rtl
 from speckv.checks import suggestion
 from speckv.connectivity import of_design
 from speckv.errors import ToolError
@@ -26,6 +27,8 @@ PROFILE = ("--profile.data", "all:all:all")
 """Options that make the linker add monitors to all memory ports and streams: they cost area, and XRT reports counts."""
 HDL = "hdl"
 """Where the steps put hlsc's RTL."""
+HEADERS = ("*.hpp", "*.h", "speckv/*.hpp")
+"""What kernels include."""
 TARGETS = ("hw", "hw_emu")
 INSTALL = {
     "v++": "install Vitis 2024.1 or newer and source its settings64.sh",
@@ -38,13 +41,17 @@ INSTALL = {
 
 @dataclass(frozen=True)
 class Step:
-    """One command. `inputs` are files or patterns of them, `outputs` files, `reports` patterns of what to keep."""
+    """One command. `inputs` are files or patterns of them, `outputs` files, `reports` patterns of what to keep.
+
+    `version` stands for what it depends on that is no file of the folder.
+    """
 
     name: str
     command: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     reports: tuple[str, ...] = ()
+    version: str = ""
 
     @property
     def tool(self) -> str:
@@ -106,7 +113,7 @@ def _by_hls(kernel: str, flow: str, *, for_card: bool) -> Step:
     return Step(
         f"compile-{kernel}",
         ("v++", "-c", "--mode", "hls", "--config", config, "--work_dir", work),
-        (config, f"{kernel}.cpp", "*.hpp", "speckv/*.hpp"),
+        (config, f"{kernel}.cpp", *HEADERS),
         (f"{work}/{kernel}.xo" if for_card else f"{work}/{kernel}.zip",),
         (f"{work}/hls/syn/report/*.rpt",),
     )
@@ -119,7 +126,8 @@ def _by_hlsc(kernel: str, flow: str, *, for_card: bool) -> Step:
         *("vivado", "-mode", "batch", "-nojournal", "-log", f"{flow}/package_{kernel}.log", "-source", script),
         *("-tclargs", HDL, ip, *([kernel_object] if for_card else [])),
     )
-    inputs = (script, f"{kernel}_ip.v", f"{HDL}/{kernel}.sv", *([f"kernel_{kernel}.xml"] if for_card else []))
+    rtl_files = (f"{HDL}/{kernel}.sv", f"{HDL}/hlsc_*.sv")
+    inputs = (script, f"{kernel}_ip.v", *rtl_files, *([f"kernel_{kernel}.xml"] if for_card else []))
     return Step(f"package-{kernel}", command, inputs, (kernel_object if for_card else f"{ip}/component.xml",))
 
 
@@ -127,9 +135,10 @@ def _rtl(design: Design, kernels: tuple[str, ...]) -> Step:
     return Step(
         "rtl",
         ("speckv", "rtl", f"{design.name}.yaml", "-o", HDL),
-        (f"{design.name}.yaml", *(f"{kernel}.cpp" for kernel in kernels), "*.hpp", "speckv/*.hpp"),
+        (f"{design.name}.yaml", *(f"{kernel}.cpp" for kernel in kernels), *HEADERS),
         tuple(f"{HDL}/{kernel}.sv" for kernel in kernels),
         (f"{HDL}/report.json",),
+        rtl.compiler_hash(),
     )
 
 

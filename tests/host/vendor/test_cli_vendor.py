@@ -88,6 +88,28 @@ def test_build_with_monitors(capsys: pytest.CaptureFixture[str], tools: FakeTool
     assert tools.calls() == [plain.replace(" -o ", " --profile.data all:all:all -o ")]
 
 
+def test_a_second_build_changes_no_file_under_the_first(
+    capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path
+) -> None:
+    tools.install()
+    run_json(capsys, "build", "u55c", "--out", str(tmp_path))
+    (tmp_path / "kv_dma.cpp").write_text("of the first")
+    with build.locked(tmp_path):
+        code, _, err = run(capsys, "build", "u55c", "--out", str(tmp_path))
+    assert code == 1 and "another build is under way" in err
+    assert (tmp_path / "kv_dma.cpp").read_text() == "of the first"
+
+
+def test_a_platform_file_is_where_the_command_is_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned = run_json(capsys, "build", "v80", "--platform", "my v80.xpfm", "--dry-run")
+    assert str(tmp_path / "my v80.xpfm") in planned["steps"][-1]["command"]
+    workspace.prepare(Design.load("v80"), tmp_path)
+    assert '--platform "$(PLATFORM)"' in (tmp_path / "Makefile").read_text()
+
+
 def test_build_until_a_step(capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path) -> None:
     """Up to the linker, a board needs no platform."""
     tools.install()

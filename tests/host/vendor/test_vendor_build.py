@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ import pytest
 from fake_tools import FakeTools
 from speckv.design import Design
 from speckv.errors import ToolError
-from speckv.vendor import build, steps
+from speckv.vendor import build, steps, workspace
 from speckv.vendor.build import DONE, FAILED, SKIPPED
 from speckv.vendor.steps import Step
 
@@ -123,15 +124,53 @@ def test_tools_that_do_not_deliver(folder: Path, tools: FakeTools) -> None:
         build.run([slow], folder, timeout_s=1)
 
 
-def test_two_builds_in_one_folder(folder: Path, tools: FakeTools) -> None:
-    tools.install()
+def test_two_builds_in_one_folder(folder: Path) -> None:
+    with (
+        build.locked(folder),
+        pytest.raises(ToolError, match="another build is under way in"),
+        build.locked(folder),
+    ):
+        pass
+    with build.locked(folder):
+        pass
 
-    def second(_: build.Outcome) -> None:
-        with pytest.raises(ToolError, match="another build is under way in"):
-            build.run(HLS, folder)
 
-    build.run(HLS[:1], folder, on_step=second)
-    assert len(list((folder / "runs").iterdir())) == 1
+def test_all_that_a_kernel_is_made_of_counts(tmp_path: Path) -> None:
+    """With hlsc's header of bursts, its library, and the compiler itself."""
+    workspace.prepare(U55C, tmp_path)
+    by_hlsc = {step.name: step for step in steps.of_flow(U55C, "rtl")}
+    compiled, packaged, rtl_step = HLS[0], by_hlsc["package-kv_dma"], by_hlsc["rtl"]
+    (tmp_path / "hdl").mkdir()
+    for name in ("hdl/kv_dma.sv", "hdl/hlsc_ram.sv"):
+        (tmp_path / name).touch()
+    for step in (compiled, packaged, rtl_step):
+        for name in step.outputs:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
+        build._record(tmp_path, step, done=True)
+        os.utime(tmp_path / step.outputs[0], (later := time.time() + 5, later))
+    for step, changed in ((compiled, "hlsc_burst.h"), (packaged, "hdl/hlsc_ram.sv")):
+        for name in step.outputs:
+            os.utime(tmp_path / name, (later, later))
+        assert build.is_current(step, tmp_path)
+        os.utime(tmp_path / changed, (later + 5, later + 5))
+        assert not build.is_current(step, tmp_path), changed
+    assert rtl_step.version and not build.is_current(dataclasses.replace(rtl_step, version="another"), tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["exit 0", "sleep 60"])
+def test_nothing_stays_behind(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vivado is a script that starts programs, which may outlive it, and not end when they are told to."""
+    monkeypatch.setattr(build, "STOP_TIMEOUT_S", 0.3)
+    stubborn = f"(trap '' TERM; echo x > ready; sleep 60) & echo $! > pid; while [ ! -e ready ]; do :; done; {ending}"
+    with (tmp_path / "log").open("w") as log:
+        code = build._run_command(["sh", "-c", stubborn], tmp_path, log, 2.0)
+    assert code == (0 if ending == "exit 0" else None)
+    left = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
+    until = time.monotonic() + 10
+    while left.exists() and left.read_text().split()[2] != "Z":  # being killed takes a moment
+        assert time.monotonic() < until, "it runs still"
+        time.sleep(0.02)
 
 
 INTERRUPTED = """
@@ -147,12 +186,12 @@ def test_an_interrupt_ends_the_tool_and_the_next_run_goes_on(folder: Path, tools
     tools.install(sleeping="-l -t hw")
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(folder)], stderr=subprocess.PIPE)
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not (tools.pid_file.exists() and tools.pid_file.read_text()) and time.monotonic() < until:
             time.sleep(0.05)
         tool = int(tools.pid_file.read_text())
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=120)
     finally:
         process.kill()
     assert b"KeyboardInterrupt" in error
