@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 import re
 from collections.abc import Iterable, Sequence
@@ -60,6 +61,15 @@ def probability(what: str, value: object, error: type[SpeckvError]) -> float:
     expected = "expected a probability of at least 0 and less than 1"
     number = _real(what, value, expected, error)
     if not 0.0 <= number < 1.0:
+        raise error(f"{what} is {shown(value)}, {expected}")
+    return number
+
+
+def real(what: str, value: object, minimum: float, error: type[SpeckvError], *, above: bool = False) -> float:
+    """`value` as a finite float of at least `minimum`, or `above` it. Raises `error` naming it."""
+    expected = f"expected a finite number {'above' if above else 'of at least'} {minimum:g}"
+    number = _real(what, value, expected, error)
+    if not math.isfinite(number) or number < minimum or (above and number == minimum):
         raise error(f"{what} is {shown(value)}, {expected}")
     return number
 

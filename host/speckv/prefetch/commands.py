@@ -98,7 +98,9 @@ class Command(NamedTuple):
 
 def batch_of(commands: Iterable[Command]) -> NDArray[np.void]:
     """A batch, COMMAND_DTYPE [commands]. Raises PrefetchError for a value that does not fit its field."""
-    listed = list(commands)
+    listed = checks.listed("commands", commands, "a list of Command", PrefetchError)
+    if foreign := [command for command in listed if not isinstance(command, Command)]:
+        raise PrefetchError(f"a command is {checks.typed(foreign[0])}, expected a Command")
     batch = np.zeros(len(listed), COMMAND_DTYPE)
     for name in Command._fields:
         largest = (1 << (8 * COMMAND_DTYPE[name].itemsize)) - 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from speckv import checks
 from speckv.errors import PrefetchError
@@ -21,6 +21,7 @@ from speckv.prefetch.table import PrefetchTable
 MAX_PAGE = (1 << 20) - 1
 
 
+@runtime_checkable
 class Policy(Protocol):
     """What every predictor of pages does."""
 
@@ -42,6 +43,22 @@ class Guessing(Policy, Protocol):
 PolicyFactory = Callable[[], Policy]
 
 
+def page_numbers(pages: ArrayLike) -> list[int]:
+    """Pages [n] as integers. Raises PrefetchError for what is none, or out of range."""
+    numbers = np.asarray(pages)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise PrefetchError(f"pages is {checks.shown(pages)}, expected integers [n]")
+    if numbers.size:
+        _check_range(numbers)
+    return numbers.tolist()
+
+
+def _check_range(pages: Pages) -> None:
+    lowest, greatest = int(pages.min()), int(pages.max())
+    if lowest < 0 or greatest > MAX_PAGE:
+        raise PrefetchError(f"page {lowest if lowest < 0 else greatest} is out of range, expected 0 to {MAX_PAGE}")
+
+
 def _check(pages: Pages, mass: Masses) -> None:
     """Raises PrefetchError for numbers or masses out of range, or that do not belong together."""
     if not (isinstance(pages, np.ndarray) and isinstance(mass, np.ndarray)) or pages.dtype.kind not in "iu":
@@ -50,9 +67,7 @@ def _check(pages: Pages, mass: Masses) -> None:
         raise PrefetchError(f"pages have shape {list(pages.shape)}, masses {list(mass.shape)}, expected [n] for both")
     if not pages.size:
         return
-    lowest, greatest = int(pages.min()), int(pages.max())
-    if lowest < 0 or greatest > MAX_PAGE:
-        raise PrefetchError(f"page {lowest if lowest < 0 else greatest} is out of range, expected 0 to {MAX_PAGE}")
+    _check_range(pages)
     if not (np.isfinite(mass).all() and mass.min() >= 0):
         raise PrefetchError(f"a mass is {mass.min()}, expected finite numbers of at least 0")
 
@@ -134,9 +149,7 @@ class SpeculativeQuery:
 
     def __init__(self, history_weight: float = 0.0, decay: float = 0.5) -> None:
         """Raises PrefetchError for a weight below 0, or what `DecayedMass` refuses."""
-        if not history_weight >= 0:
-            raise PrefetchError(f"history_weight is {checks.shown(history_weight)}, expected at least 0")
-        self._weight = history_weight
+        self._weight = checks.real("history_weight", history_weight, 0, PrefetchError)
         self._history = DecayedMass(decay)
         self._guess: _Scores | None = None
 

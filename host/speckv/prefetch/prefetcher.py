@@ -10,7 +10,7 @@ import numpy as np
 
 from speckv import checks
 from speckv.errors import PrefetchError
-from speckv.prefetch.policies import Guessing, Policy
+from speckv.prefetch.policies import Guessing, Policy, page_numbers
 from speckv.prefetch.select import Masses, Pages
 from speckv.prefetch.source import Cycles
 
@@ -96,8 +96,12 @@ class Prefetcher:
         adaptive: bool = True,
     ) -> None:
         """Without a `policy` nothing is prefetched, and pages leave by recency. `fetch(pages, now)` gives the times of
-        arrival. Raises PrefetchError for a number out of range.
+        arrival. Raises PrefetchError for a number out of range, or what is no policy or function.
         """
+        if policy is not None and not isinstance(policy, Policy):
+            raise PrefetchError(f"policy is {checks.typed(policy)}, expected one of speckv.prefetch.policies, or None")
+        if not callable(fetch):
+            raise PrefetchError(f"fetch is {checks.typed(fetch)}, expected a function of pages and the time")
         self._policy = policy
         self._fetch = fetch
         self._near_pages = checks.integer("near_pages", near_pages, 0, 1 << 20, PrefetchError)
@@ -114,14 +118,16 @@ class Prefetcher:
 
     def admit(self, pages: Pages, now: float) -> None:
         """Pages that are near without having been fetched: those that the local window leaves behind."""
-        for page in pages.tolist():
+        for page in page_numbers(pages):
             self._arrival.setdefault(page, now)
 
     def need(self, pages: Pages, now: float) -> float:
-        """The time from `now` on at which all of a step's `pages` are near; those that are missing are fetched."""
-        ready = now
+        """The time from `now` on at which all of a step's `pages`, integers [n], are near; those that are missing are
+        fetched. Raises PrefetchError for pages or a time that are none.
+        """
+        ready = now = checks.real("now", now, 0, PrefetchError)
         missing = []
-        for page in pages.tolist():
+        for page in page_numbers(pages):
             arrival = self._arrival.pop(page, None)
             if arrival is None:
                 missing.append(page)

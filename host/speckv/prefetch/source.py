@@ -8,9 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv import checks
 from speckv.dma.descriptor import Descriptor
 from speckv.dma.engine import DmaEngine
 from speckv.dma.links import Link
+from speckv.errors import PrefetchError
 from speckv.pool import Pool
 from speckv.prefetch.select import Pages
 
@@ -31,9 +33,13 @@ class LinkModel:
     """
 
     def __init__(self, link: Link, clock_mhz: float, page_bytes: int) -> None:
-        """`page_bytes` are those that cross the link for a page."""
-        self._latency = link.latency_cycles(clock_mhz)
-        self._page_cycles = page_bytes / link.bytes_per_cycle(clock_mhz)
+        """`page_bytes` are those that cross the link for a page. Raises PrefetchError for a value that is none."""
+        if not isinstance(link, Link):
+            raise PrefetchError(f"link is {checks.typed(link)}, expected a Link: `speckv.dma.link(NAME)` gives one")
+        clock = checks.real("clock_mhz", clock_mhz, 0, PrefetchError, above=True)
+        size = checks.integer("page_bytes", page_bytes, 1, checks.MAX_COUNT, PrefetchError)
+        self._latency = link.latency_cycles(clock)
+        self._page_cycles = size / link.bytes_per_cycle(clock)
         self._free = 0.0
 
     def fetch(self, stream: int, pages: Pages, now: float) -> Cycles:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from speckv.dma.links import LINKS
 from speckv.errors import PrefetchError
+from speckv.prefetch.commands import batch_of
 from speckv.prefetch.prefetcher import LEAST_DEPTH, MOST_DEPTH, WINDOW, Depth, PrefetchCounts, Prefetcher
 from speckv.prefetch.select import Pages
+from speckv.prefetch.source import LinkModel
 
 
 class Script:
@@ -124,3 +127,38 @@ def test_nothing_is_lost_in_the_counts() -> None:
 def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(PrefetchError, match=next(iter(wrong))):
         Prefetcher(None, Far(), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [None, "ab", [1.5], [[1]], [-1], [1 << 20], [True]],
+    ids=repr,
+)
+def test_pages_that_are_none_are_refused(wrong: object) -> None:
+    stream = Prefetcher(Script(), Far())
+    for act in (stream.need, stream.admit):
+        with pytest.raises(PrefetchError, match="page"):
+            act(wrong, 0.0)  # type: ignore[arg-type, operator]
+    assert stream.counts == PrefetchCounts()
+    assert stream.need([1, 2], 0.0) == 10.0  # type: ignore[arg-type]
+
+
+def test_what_is_no_policy_function_or_time_is_refused() -> None:
+    for policy, fetch, message in ((3, Far(), "policy is 3"), (Script(), None, "fetch is None")):
+        with pytest.raises(PrefetchError, match=message):
+            Prefetcher(policy, fetch)  # type: ignore[arg-type]
+    for now in ("x", float("nan"), -1.0, None):
+        with pytest.raises(PrefetchError, match="now is"):
+            Prefetcher(None, Far()).need(pages(1), now)  # type: ignore[arg-type]
+    link = LINKS["cxl2x8"]
+    for arguments, message in (
+        (("cxl2x8", 300, 4096), "link is 'cxl2x8'"),
+        ((link, 0, 4096), "clock_mhz is 0"),
+        ((link, "x", 4096), "clock_mhz is 'x'"),
+        ((link, 300, 0), "page_bytes is 0"),
+    ):
+        with pytest.raises(PrefetchError, match=message):
+            LinkModel(*arguments)  # type: ignore[arg-type]
+    for commands, message in ((None, "commands are None"), ([3], r"a command is 3 \(int\), expected a Command")):
+        with pytest.raises(PrefetchError, match=message):
+            batch_of(commands)  # type: ignore[arg-type]
