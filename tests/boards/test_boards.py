@@ -15,7 +15,7 @@ from speckv.dma import Descriptor, Op, open_engine
 from speckv.errors import DeviceError, DeviceTimeout, DmaError, PrefetchError, ToolError
 from speckv.hardware import identity
 from speckv.hardware.kernel import Kernel, register_map
-from speckv.hardware.transport import ByteSpan, merged
+from speckv.hardware.transport import Buffer, ByteSpan, merged
 from speckv.hardware.xrt import load_library
 from speckv.prefetch.commands import Command, batch_of
 from speckv.prefetch.commands import Op as Ask
@@ -133,8 +133,11 @@ def test_a_run_that_does_not_end_names_the_kernel_and_its_registers(
         monkeypatch.setattr(engine, "_timeout_seconds", 1e-3)
         with pytest.raises(DeviceTimeout, match=r"kv_dma did not finish .* registers: .*; batch_in 0x\w+, .*done 0x"):
             engine.run([PAGE])
+        copied: list[str] = []
+        monkeypatch.setattr(Buffer, "before_run", lambda *_: copied.append("to the device"))
         with pytest.raises(DeviceError, match=r"kv_dma is stuck since an earlier run .* load its bitstream anew"):
             engine.run([PAGE])
+        assert not copied, "the kernel may read it still"
 
 
 START, DONE, IDLE, CONTINUE = 1, 2, 4, 16  # bits of AP_CTRL

@@ -18,15 +18,9 @@ from speckv import checks
 from speckv import rtl as committed
 from speckv.connectivity import of_design, suffix
 from speckv.device.simulation import STUCK_CYCLES
-from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
-from speckv.dma.engine import (
-    MAX_BATCH,
-    MAX_BATCH_BEATS,
-    BatchResult,
-    DmaEngine,
-    RunResult,
-    channel_result,
-)
+from speckv.dma import control
+from speckv.dma.descriptor import BEAT_BYTES, Descriptor
+from speckv.dma.engine import BatchResult, DmaEngine, RunResult
 from speckv.dma.links import Link
 from speckv.dma.links import link as profile
 from speckv.dma.system import SimulatedSystem
@@ -45,8 +39,6 @@ CONTROL, NEAR, FAR = "control", "near", "far"
 # AXI addresses of the memories' first bytes: above 32 bits, so that no half of one may be forgotten
 _BASES = {NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
 _CONTROL_BASE, _CONTROL_STEP = 0x0000_0008_0000_1000, 0x0000_0000_4000_0000  # of channel 0, to the next one
-_COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
-_TABLE_AT = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
 _Result = TypeVar("_Result")
 
 
@@ -117,10 +109,11 @@ class CosimEngine(DmaEngine):
         self._lock = self._system.lock
         table_bytes = ControlLayout.of(design).size_bytes if design.prefetch else 0
         self._controls = [
-            np.zeros(_TABLE_AT + (0 if channel else table_bytes), np.uint8) for channel in range(design.dma_channels)
+            np.zeros(control.CONTROL_BYTES + (0 if channel else table_bytes), np.uint8)
+            for channel in range(design.dma_channels)
         ]
-        for channel, control in enumerate(self._controls):
-            self._system.attach(f"{CONTROL}{suffix(channel)}", control, _control_base(channel), self.near_link)
+        for channel, memory in enumerate(self._controls):
+            self._system.attach(f"{CONTROL}{suffix(channel)}", memory, _control_base(channel), self.near_link)
         self._system.attach(NEAR, self.near, _BASES[NEAR], self.near_link)
         self._system.attach(FAR, self.far, _BASES[FAR], self.link)
         self._spans: dict[tuple[str, str], Span] | None = None  # of a run that is watched
@@ -188,42 +181,20 @@ class CosimEngine(DmaEngine):
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
         placed = [
-            _place(control, _control_base(channel), batch)
-            for channel, (control, batch) in enumerate(zip(self._controls, batches, strict=False))
+            (_place(memory, _control_base(channel), batch), len(batch))
+            for channel, (memory, batch) in enumerate(zip(self._controls, batches, strict=False))
         ]
-        for control, count in zip(self._controls, counts, strict=False):
-            control[_COMPLETIONS_AT : _COMPLETIONS_AT + count * BEAT_BYTES] = 0
-        arguments = self._arguments(placed, [len(batch) for batch in batches])
+        for memory, count in zip(self._controls, counts, strict=False):
+            memory[control.COMPLETIONS_AT :][: count * BEAT_BYTES] = 0
+        arguments = control.arguments(
+            *(_BASES[NEAR], len(self.near), _BASES[FAR], len(self.far)),
+            [_control_base(channel) for channel in range(self.design.dma_channels)],
+            placed,
+        )
         with self._system.started(CONTROLLED, arguments) as registers:
             cycles = self._wait(timeout_cycles)
-            traffic = Traffic(*(registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
-            told = [
-                [registers.read(f"{name}{suffix(channel)}_DATA") for name in ("DONE", "FAILED")]
-                for channel in range(len(batches))
-            ]
-        channels = zip(self._controls, counts, told, strict=False)
-        return RunResult(
-            tuple(channel_result(control[_COMPLETIONS_AT:], count, *two) for control, count, two in channels),
-            traffic,
-            cycles,
-        )
-
-    def _arguments(self, placed: Sequence[int], beats: Sequence[int]) -> dict[str, int]:
-        """Of a run; addresses and beats of the batches, of the first channels."""
-        values = {
-            "NEAR_IN": _BASES[NEAR],
-            "NEAR_OUT": _BASES[NEAR],
-            "FAR_IN": _BASES[FAR],
-            "FAR_OUT": _BASES[FAR],
-            "NEAR_BYTES": len(self.near),
-            "FAR_BYTES": len(self.far),
-        }
-        for channel in range(self.design.dma_channels):
-            base = _control_base(channel)
-            values[f"BATCH_IN{suffix(channel)}"] = placed[channel] if channel < len(placed) else base
-            values[f"COMPLETIONS_OUT{suffix(channel)}"] = base + _COMPLETIONS_AT
-            values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
-        return values
+            told = {name: registers.read(f"{name}_DATA") for name in control.results(len(batches))}
+        return control.run_result(told, self._controls, counts, cycles=cycles)
 
     def _wait(self, timeout_cycles: int | None) -> int:
         """Runs to the interrupt, watched if that is asked for, and returns the cycles."""
@@ -250,7 +221,8 @@ class CosimEngine(DmaEngine):
         """That of the same system."""
         from speckv.prefetch.cosim import SystemTable
 
-        return SystemTable(self.design, self._system, self._controls[0][_TABLE_AT:], _control_base(0) + _TABLE_AT)
+        at = control.CONTROL_BYTES  # behind what kv_dma needs
+        return SystemTable(self.design, self._system, self._controls[0][at:], _control_base(0) + at)
 
     def registers(self) -> Registers:
         return self._system.registers[CONTROLLED]
@@ -264,10 +236,10 @@ def _control_base(channel: int) -> int:
     return _CONTROL_BASE + channel * _CONTROL_STEP
 
 
-def _place(control: NDArray[np.uint8], base: int, batch: NDArray[np.uint8]) -> int:
+def _place(memory: NDArray[np.uint8], base: int, batch: NDArray[np.uint8]) -> int:
     """Where a batch is in control memory, which begins at `base`: one that is not there yet comes to its beginning."""
-    offset = batch.ctypes.data - control.ctypes.data
-    if 0 <= offset < control.nbytes:
+    offset = batch.ctypes.data - memory.ctypes.data
+    if 0 <= offset < memory.nbytes:
         return base + offset
-    control[: batch.nbytes] = batch.reshape(-1)
+    memory[: batch.nbytes] = batch.reshape(-1)
     return base

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from speckv import checks
 from speckv.connectivity import suffix
 from speckv.device.registers import Registers
-from speckv.dma.descriptor import BEAT_BYTES, Traffic
-from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, DmaEngine, RunResult, channel_result
+from speckv.dma import control
+from speckv.dma.descriptor import BEAT_BYTES
+from speckv.dma.engine import DmaEngine, RunResult
 from speckv.errors import DmaError
 from speckv.hardware import identity, touched
 from speckv.hardware.kernel import Kernel, register_map
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 KERNEL = "kv_dma"
-_COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
-_CONTROL_BYTES = _COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES
 
 
 class BoardEngine(DmaEngine):
@@ -55,14 +54,14 @@ class BoardEngine(DmaEngine):
                 return made
 
             self._controls = [
-                allocate(_CONTROL_BYTES, f"control{suffix(channel)}", f"BATCH_IN{suffix(channel)}")
+                allocate(control.CONTROL_BYTES, f"control{suffix(channel)}", f"BATCH_IN{suffix(channel)}")
                 for channel in range(design.dma_channels)
             ]
             self._near = allocate(len(self.near), "near", "NEAR_IN")
             self._far = allocate(len(self.far), "far", "FAR_IN")
             self.near, self.far = self._near.host, self._far.host
             self.near[:], self.far[:] = 0, 0
-            identity.check(self._kernel, design, self._arguments([], []), self._timeout_seconds)
+            identity.check(self._kernel, design, self._arguments([]), self._timeout_seconds)
         except BaseException:
             board.close()
             raise
@@ -70,35 +69,32 @@ class BoardEngine(DmaEngine):
     def _run_channels(
         self, batches: Sequence[NDArray[np.uint8]], counts: Sequence[int], timeout_cycles: int | None
     ) -> RunResult:
+        self._kernel.check_idle()
         controls = self._controls[: len(batches)]  # further channels rest
-        areas = [ByteSpan(_COMPLETIONS_AT, _COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
+        areas = [ByteSpan(control.COMPLETIONS_AT, control.COMPLETIONS_AT + count * BEAT_BYTES) for count in counts]
         placed = []
-        for control, batch, area in zip(controls, batches, areas, strict=True):
-            address, read = self._placed(control, batch)
-            placed.append(address)
-            control.before_run(read, [area])
+        for buffer, batch, area in zip(controls, batches, areas, strict=True):
+            address, read = self._placed(buffer, batch)
+            placed.append((address, len(batch)))
+            buffer.before_run(read, [area])
         reads, writes = touched.read_by(batches), touched.may_be_written_by(batches)
         self._near.before_run(reads.near, writes.near)
         self._far.before_run(reads.far, writes.far)
         told = self._kernel.run(
-            self._arguments(placed, [len(batch) for batch in batches]),
-            self._results(len(batches)),
+            self._arguments(placed),
+            control.results(len(batches)),
             self._timeout_seconds,
             None if timeout_cycles is None else timeout_cycles / (self.design.clock_mhz * 1e6),
         )
-        for control, area in zip(controls, areas, strict=True):
-            control.after_run([area])
-        results = tuple(
-            channel_result(control.host[_COMPLETIONS_AT:], count, *(told[f"{n}{suffix(i)}"] for n in _TOLD))
-            for i, (control, count) in enumerate(zip(controls, counts, strict=True))
-        )
-        written = touched.written_by(batches, [result.completions for result in results])
+        for buffer, area in zip(controls, areas, strict=True):
+            buffer.after_run([area])
+        result = control.run_result(told, [buffer.host for buffer in controls], counts, seconds=self._kernel.seconds)
+        written = touched.written_by(batches, [channel.completions for channel in result.channels])
         self._near.after_run(written.near)
         self._far.after_run(written.far)
-        traffic = Traffic(*(told[name.upper()] for name in Traffic._fields))
-        return RunResult(results, traffic, seconds=self._kernel.seconds)
+        return result
 
-    def _placed(self, control: Buffer, batch: NDArray[np.uint8]) -> tuple[int, list[ByteSpan]]:
+    def _placed(self, buffer: Buffer, batch: NDArray[np.uint8]) -> tuple[int, list[ByteSpan]]:
         """The address of a batch on the device, where a table issued it or else the beginning of control memory, and
         what is to be copied there of the latter.
         """
@@ -108,32 +104,19 @@ class BoardEngine(DmaEngine):
             if 0 <= offset < len(issued.host):
                 issued.before_run([ByteSpan(offset, offset + batch.nbytes)])
                 return issued.address + offset, []
-        control.host[: batch.nbytes] = batch.reshape(-1)
-        return control.address, [ByteSpan(0, batch.nbytes)]
+        buffer.host[: batch.nbytes] = batch.reshape(-1)
+        return buffer.address, [ByteSpan(0, batch.nbytes)]
 
     def _open_table(self) -> BoardTable:
         """That of the same board."""
         return BoardTable(self.design, self.board, self._timeout_seconds, lock=self._lock)
 
-    def _arguments(self, placed: Sequence[int], beats: Sequence[int]) -> dict[str, int]:
-        """Of a run; addresses and `beats` of the batches, of the first channels."""
-        values = {
-            "NEAR_IN": self._near.address,
-            "NEAR_OUT": self._near.address,
-            "FAR_IN": self._far.address,
-            "FAR_OUT": self._far.address,
-            "NEAR_BYTES": len(self.near),
-            "FAR_BYTES": len(self.far),
-        }
-        for channel, control in enumerate(self._controls):
-            values[f"BATCH_IN{suffix(channel)}"] = placed[channel] if channel < len(placed) else control.address
-            values[f"COMPLETIONS_OUT{suffix(channel)}"] = control.address + _COMPLETIONS_AT
-            values[f"BATCH_BEATS{suffix(channel)}"] = beats[channel] if channel < len(beats) else 0
-        return values
-
-    def _results(self, channels: int) -> list[str]:
-        told = [f"{name}{suffix(channel)}" for channel in range(channels) for name in _TOLD]
-        return [*told, *(name.upper() for name in Traffic._fields)]
+    def _arguments(self, placed: Sequence[tuple[int, int]]) -> dict[str, int]:
+        return control.arguments(
+            *(self._near.address, len(self.near), self._far.address, len(self.far)),
+            [buffer.address for buffer in self._controls],
+            placed,
+        )
 
     def facts(self) -> dict[str, str]:
         return self.board.facts()
@@ -143,7 +126,3 @@ class BoardEngine(DmaEngine):
 
     def _release(self) -> None:
         self.board.close()
-
-
-_TOLD = ("DONE", "FAILED")
-"""Of each channel."""

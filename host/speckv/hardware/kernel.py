@@ -52,7 +52,7 @@ class Kernel:
         Raises DeviceTimeout if it does not end in time, or was certainly longer than `limit_seconds`; DeviceError if
         the kernel cannot start: it is busy, or an earlier run of it never ended.
         """
-        self._check_idle()
+        self.check_idle()
         for name, value in arguments.items():
             self.registers.write(f"{name}_DATA", value)
         began = time.monotonic()
@@ -72,7 +72,8 @@ class Kernel:
             )
         return found
 
-    def _check_idle(self) -> None:
+    def check_idle(self) -> None:
+        """Raises DeviceError if a run cannot start: then its memory may be in use, too."""
         if self._stuck:
             raise DeviceError(f"{self.name} is stuck since an earlier run ({self._stuck}): load its bitstream anew")
         if not self.registers.read("AP_CTRL.ap_idle"):

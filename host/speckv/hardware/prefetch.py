@@ -63,6 +63,7 @@ class BoardTable(KernelTable):
             raise
 
     def _run(self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None) -> TableRun:
+        self._kernel.check_idle()
         return dataclasses.replace(super()._run(batch, predicts, issue, places), seconds=self._kernel.seconds)
 
     def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:

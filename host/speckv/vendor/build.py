@@ -151,13 +151,15 @@ def _run_command(command: list[str], folder: Path, output: IO[str], timeout_s: f
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Ends what is left of a command, also what a wrapper script has left behind: politely, then by force."""
     with contextlib.suppress(ProcessLookupError):  # nobody is left
-        os.killpg(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while time.monotonic() < deadline:
-            process.poll()  # takes the leader's exit code: until then it is in its group
-            os.killpg(process.pid, 0)
-            time.sleep(_STOP_POLL_S)
-        os.killpg(process.pid, signal.SIGKILL)
+        try:
+            os.killpg(process.pid, signal.SIGTERM)
+            deadline = time.monotonic() + STOP_TIMEOUT_S
+            while time.monotonic() < deadline:
+                process.poll()  # takes the leader's exit code: until then it is in its group
+                os.killpg(process.pid, 0)
+                time.sleep(_STOP_POLL_S)
+        finally:  # also of a second interrupt
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -63,7 +63,7 @@ def keep_what_was_prefetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leave_frames_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pool, "_scrub", lambda *_: None)
+    monkeypatch.setattr(stores.Store, "scrub", lambda *_: None)
 
 
 @pytest.mark.parametrize("break_it", [deliver_damage, keep_what_was_prefetched, leave_frames_behind])

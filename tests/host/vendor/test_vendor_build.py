@@ -174,10 +174,12 @@ def test_nothing_stays_behind(ending: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 INTERRUPTED = """
+import signal
 import sys
 from pathlib import Path
 from speckv.design import Design
 from speckv.vendor import build, steps
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
 build.run(steps.of_flow(Design.load("u55c"), "vitis-hls"), Path(sys.argv[1]))
 """
 
