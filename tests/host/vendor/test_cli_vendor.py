@@ -110,10 +110,11 @@ def test_a_platform_file_is_where_the_command_is_given(
     assert '--platform "$(PLATFORM)"' in (tmp_path / "Makefile").read_text()
 
 
-def test_a_zynq_build_fails_if_set_up_or_hold_is_not_met(tmp_path: Path) -> None:
+def test_a_zynq_build_fails_if_setup_or_hold_is_not_met(tmp_path: Path) -> None:
     workspace.prepare(Design.load("zcu104"), tmp_path)
     script = (tmp_path / "block_design.tcl").read_text()
-    assert "foreach {delay what} {max set-up min hold} {" in script and "get_timing_paths -delay_type $delay" in script
+    assert "foreach {delay what} {max setup min hold} {" in script and "get_timing_paths -delay_type $delay" in script
+    assert "for setup lower clock_mhz in the design, for hold try" in script, "no clock is too fast for hold"
 
 
 def test_build_until_a_step(capsys: pytest.CaptureFixture[str], tools: FakeTools, tmp_path: Path) -> None:
