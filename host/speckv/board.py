@@ -12,7 +12,7 @@ from speckv.checks import shown, suggestion, typed
 from speckv.errors import ToolError
 
 KINDS = ("alveo", "versal", "zynq")
-_BANK = re.compile(r"([A-Z]+)\[(\d{1,3})(?::(\d{1,3}))?\]")
+_BANK = re.compile(r"(?P<memory>[A-Za-z]\w*)(\[(?P<first>[0-9]{1,3})(:(?P<last>[0-9]{1,3}))?\])?", re.ASCII)
 _BLOCK = ("name", "banks", "slr")
 
 
@@ -77,11 +77,11 @@ class Board:
 
     def banks(self, text: object) -> Banks:
         """The banks that `HBM[3]` or `HBM[0:7]` names. Raises ToolError, with what the board has."""
-        match = _BANK.fullmatch(text) if isinstance(text, str) else None
-        memory = next((m for m in self.memories if match and m.name == match[1]), None)
-        if match and memory:
-            found = Banks(memory, int(match[2]), int(match[3] or match[2]))
-            if found.first <= found.last < memory.banks and (memory.adjacent or found.first == found.last):
+        name, first, last = split_bank(text) or (None, None, None)
+        memory = next((m for m in self.memories if m.name == name), None)
+        if memory and first is not None and last is not None:
+            found = Banks(memory, first, last)
+            if last < memory.banks and (memory.adjacent or first == last):
                 return found
         known = ", ".join(_known(memory) for memory in self.memories)
         raise ToolError(f"{shown(text)} is no bank, and no range of banks, of board {self.name}, which has {known}")
@@ -98,6 +98,20 @@ class Board:
             name: count / self.capacity[name] if self.capacity[name] else none if count else 0.0
             for name, count in taken.items()
         }
+
+
+def split_bank(text: object) -> tuple[str, int | None, int | None] | None:
+    """Memory, first and last bank that `HBM[3]` or `HBM[0:7]` names; None if it is written in no such way.
+
+    Platforms have names such as DDR[1], HOST[0], PLRAM[2] and, without banks (None), LPDDR_c0.
+    """
+    match = _BANK.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    if match["first"] is None:
+        return match["memory"], None, None
+    first, last = int(match["first"]), int(match["last"] or match["first"])
+    return (match["memory"], first, last) if first <= last else None
 
 
 def _known(memory: Memory) -> str:

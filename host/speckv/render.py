@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import jinja2
 
 from speckv import checks
+from speckv.board import split_bank
 from speckv.connectivity import KERNELS, of_design
 from speckv.design import Design
 from speckv.errors import ToolError
@@ -17,8 +17,6 @@ from speckv.resources import hls_root, write_if_changed
 from speckv.vendor import files
 
 _SUFFIX = ".j2"
-_BANK = re.compile(r"[A-Za-z]\w*(\[(?P<first>[0-9]{1,3})(:(?P<last>[0-9]{1,3}))?\])?", re.ASCII)
-"""How platforms name memories: HBM[0], HBM[0:7], DDR[1], HOST[0], PLRAM[2], LPDDR_c0. Boards of the kit know theirs."""
 
 # how a comment of one line looks in the files that templates make
 _LINE_COMMENTS = {
@@ -97,8 +95,7 @@ def _require_bank(design: Design, memory: str, bank: str) -> None:
     known = of_design(design).memories
     if memory not in known:
         raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(known)}")
-    found = _BANK.fullmatch(bank) if isinstance(bank, str) else None
-    if found is None or (found["last"] and int(found["last"]) < int(found["first"])):
+    if split_bank(bank) is None:
         raise ToolError(
             f"the bank of the {memory} memory is {checks.shown(bank)}, expected one of the platform's, such as HBM[0], "
             "HBM[0:7], DDR[1] or HOST[0] (`platforminfo` lists them)"

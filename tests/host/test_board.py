@@ -93,6 +93,12 @@ def test_banks_have_a_size() -> None:
         board.boards()["u250"].banks("DDR[0:1]")
 
 
+@pytest.mark.parametrize("text", ["HBM", "HBM[3:2]", "HBM[\u0663]", "HBM[0:\uff17]", "hbm[0]", "HBM[0]\n"])
+def test_banks_are_written_as_linkers_read_them(text: str) -> None:
+    with pytest.raises(ToolError, match="is no bank, and no range of banks, of board u55c"):
+        board.boards()["u55c"].banks(text)
+
+
 def test_shares_of_a_device() -> None:
     none = dict.fromkeys(("lut", "lutram", "ff", "ramb18", "ramb36", "uram", "dsp"), 0)
     pynq = board.boards()["pynq-z2"]
