@@ -77,7 +77,9 @@ class Card(Transport):
 
     def __init__(self, xclbin: Path, index: int, library: Any = None) -> None:
         if not xclbin.is_file():
-            raise ToolError(f"{xclbin} is not a file: build it with `speckv build`, or name the bitstream in xclbin=")
+            raise ToolError(
+                f"{xclbin} is not a file: build it with `speckv build`, or name the bitstream in xclbin= (--xclbin)"
+            )
         self._library = load_library() if library is None else library
         for name, (result, arguments) in _FUNCTIONS.items():
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -136,7 +135,6 @@ class DmaStore(Store):
     def __init__(self, engine: DmaEngine) -> None:
         super().__init__(engine.design, engine.far)
         self._engine = engine
-        self._staging = threading.Lock()
         self._last_sizes: dict[tuple[str, int, int], tuple[int, ...]] = {}  # by codec and shape: bytes of each kind
 
     def write(
@@ -217,7 +215,7 @@ class DmaStore(Store):
                 for place, (attempt, end, limit) in enumerate(zip(attempts, ends, limits, strict=True))
             ]
             staged = batch[[attempt.index for attempt in attempts]]
-            with self._staging:
+            with self._engine.between_runs():
                 self._engine.near[: staged.nbytes] = staged.reshape(-1).view(np.uint8)
                 completions = self._engine.run(descriptors).completions
             _require(descriptors, completions, DmaStatus.OK, DmaStatus.TOO_SMALL)
@@ -248,7 +246,7 @@ class DmaStore(Store):
         blocks: list[Block | str] = [_OTHERS] * len(wanted)
         if not descriptors:
             return blocks
-        with self._staging:
+        with self._engine.between_runs():
             completions = self._engine.run(descriptors).completions
             pages = [
                 self._engine.near[one.near : one.near + one.raw_bytes]
