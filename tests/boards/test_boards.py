@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -188,6 +189,27 @@ def test_a_run_over_its_cycles_ends_and_harms_no_other(design: Design) -> None:
     with pytest.raises(DeviceTimeout, match=r"kv_dma took .* expected at most 0.000000 s: raise timeout_cycles"):
         kernel.run({}, [], 10.0, limit_seconds=1e-9)
     assert kernel.run({}, [], 10.0, limit_seconds=10.0) == {}
+
+
+def test_a_host_that_rests_is_no_kernel_that_is_late(design: Design) -> None:
+    """It asks, is set aside for a while, and then hears that the run is over: only before it asked was it certainly not."""
+
+    class Resting(Words):
+        def read_word(self, offset: int) -> int:
+            if offset == 0 and self.control == DONE:
+                time.sleep(0.3)
+            return super().read_word(offset)
+
+    assert kernel_on(design, Resting()).run({}, [], 0.2, limit_seconds=0.2) == {}
+
+    class RestingOnce(Words):
+        def read_word(self, offset: int) -> int:
+            answer = super().read_word(offset)
+            if offset == 0 and answer == START:
+                time.sleep(0.3)  # the answer is old when it comes
+            return answer
+
+    assert kernel_on(design, RestingOnce(polls=1)).run({}, [], 0.2, limit_seconds=0.2) == {}
 
 
 def test_an_interrupted_run_keeps_its_buffers_for_ever(design: Design, monkeypatch: pytest.MonkeyPatch) -> None:

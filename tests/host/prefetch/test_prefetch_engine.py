@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from backend_tools import require
 from speckv.design import Design
-from speckv.errors import PrefetchError
+from speckv.errors import PrefetchError, ToolError
+from speckv.prefetch import csim as csim_table
 from speckv.prefetch.commands import COMMAND_DTYPE, Command, Op, batch_of
 from speckv.prefetch.engine import open_table
 
@@ -48,4 +49,13 @@ def test_the_process_has_one_table_in_c_simulation() -> None:
     require("csim")
     with open_table("tiny", "csim"), pytest.raises(PrefetchError, match="has an open csim table in this process"):
         open_table("tiny", "csim")
+    open_table("tiny", "csim").close()
+
+
+def test_a_table_that_did_not_load_is_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    require("csim")
+    with monkeypatch.context() as patched:
+        patched.setattr(csim_table.native, "load", lambda *_: (_ for _ in ()).throw(ToolError("it cannot be loaded")))
+        with pytest.raises(ToolError, match="it cannot be loaded"):
+            open_table("tiny", "csim")
     open_table("tiny", "csim").close()
