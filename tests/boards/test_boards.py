@@ -192,7 +192,7 @@ def test_a_run_over_its_cycles_ends_and_harms_no_other(design: Design) -> None:
 
 
 def test_a_host_that_rests_is_no_kernel_that_is_late(design: Design) -> None:
-    """It asks, is set aside for a while, and then hears that the run is over: only before it asked was it certainly not."""
+    """It asks, is set aside for a while, and hears that the run is over: it certainly was not only before it asked."""
 
     class Resting(Words):
         def read_word(self, offset: int) -> int:
