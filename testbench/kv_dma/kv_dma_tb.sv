@@ -102,7 +102,7 @@ module kv_dma_tb #(
     );
 
     checked_memory #(.SEED(1)) u_control (`MEMORY(control));
-    // dma.hpp asks for bursts of at most 64 beats of these
+    // kv_dma asks for bursts of at most 64 beats of these
     checked_memory #(.MAX_BURST(64), .SEED(2)) u_near (`MEMORY(near));
 
     wire faulty_arvalid, faulty_awvalid, faulty_wlast, faulty_bvalid;

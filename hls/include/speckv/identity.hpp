@@ -1,7 +1,7 @@
 // What a kernel is: the host reads it after an empty run, before it trusts the kernel with data.
 #pragma once
 
-#include "dma.hpp"
+#include "burst.hpp"
 #include "header.hpp"
 
 namespace speckv {

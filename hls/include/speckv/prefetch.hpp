@@ -7,7 +7,8 @@
 // An order a cycle. `rank` keeps each row sorted by score: a prediction is its beginning, and the page to lose its end.
 #pragma once
 
-#include "dma.hpp"
+#include "batch.hpp"
+#include "bus.hpp"
 #include "prefetch_command.hpp"
 #include "prefetch_issue.hpp"
 #include "prefetch_row.hpp"

@@ -4,6 +4,7 @@
 //                      └────────── what is coming ──────────────┘
 #pragma once
 
+#include "burst.hpp"
 #include "descriptor.hpp"
 #include "prefetch_command.hpp"
 #include "prefetch_results.hpp"

@@ -1,7 +1,7 @@
 // How kv_prefetch writes what it makes to control memory: in bursts, and the run ends when all of them have arrived.
 #pragma once
 
-#include "dma.hpp"
+#include "burst.hpp"
 
 namespace speckv {
 
