@@ -340,7 +340,7 @@ def test_hash_covers_the_format_version(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_hash_covers_the_code_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     other = ((4,) * 16, *TINY.code_tables[:0:-1])
-    monkeypatch.setattr("speckv.design.code_tables", lambda: other)
+    monkeypatch.setattr("speckv.design.point.code_tables", lambda: other)
     assert Design.load("tiny").hash != TINY.hash
 
 
