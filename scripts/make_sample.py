@@ -112,9 +112,7 @@ def make() -> tuple[dict[str, bytes], dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; compare with the committed files"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; compare with the committed files")
     check = parser.parse_args().check
     files, manifest = make()
     if check:

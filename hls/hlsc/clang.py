@@ -15,10 +15,10 @@ from .errors import UNKNOWN, HlscError, Location
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 # parts of the C++ library for threads, files and time
-_HOSTED = frozenset(
-    ["print", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore", "barrier",
-     "latch", "stop_token", "filesystem", "chrono", "locale", "regex", "random"]
-)
+_HOSTED = frozenset([
+    "print", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore", "barrier", "latch",
+    "stop_token", "filesystem", "chrono", "locale", "regex", "random",
+])  # fmt: skip
 _INTEGERS = "compute with ap_int or ap_uint, and shift where the binary point moves"
 _DATAFLOW = (
     "call the functions from a top with dataflow and ap_ctrl_none: there each process starts again when it returns"
@@ -48,9 +48,7 @@ _VENDOR = {
 }
 
 
-def run_clang(
-    arguments: Sequence[str], display: Mapping[str, str], cwd: Path, folders: Sequence[Path] = ()
-) -> str:
+def run_clang(arguments: Sequence[str], display: Mapping[str, str], cwd: Path, folders: Sequence[Path] = ()) -> str:
     """Run clang. Messages show files of ``folders`` by their path there."""
     command = [sys.executable, "-m", "ziglang", "c++", *arguments]
     run = subprocess.run(command, capture_output=True, cwd=cwd)

@@ -43,9 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     p.add_argument("source", type=Path, metavar="FILE.cpp")
     p.add_argument("--top", required=True, type=_function, help="name of the top function")
-    p.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for RTL and report.json"
-    )
+    p.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for RTL and report.json")
     p.add_argument("-I", dest="include_dirs", action="append", default=[], type=Path, metavar="DIR")
     p.add_argument("-D", dest="defines", action="append", default=[], type=_define, metavar="NAME[=VALUE]")
     p.add_argument("--clock-ns", type=_period, default=4.0, help="clock period to schedule for (default 4.0)")

@@ -246,9 +246,7 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
                 frozenset(instance.results),
             )
             check_variables(function, program)
-            process.notes = check_pragmas(
-                process, program.pragmas.in_function(function.base_name, "pipeline")
-            )
+            process.notes = check_pragmas(process, program.pragmas.in_function(function.base_name, "pipeline"))
             check_process(process)
             if topology.interfaces.control.has_runs:
                 check_run(process, topology.interfaces.control.mode)

@@ -32,9 +32,7 @@ class Node:
     id: int
     value: int = 0  # const
     predicate: str = ""  # icmp
-    slices: tuple[
-        tuple[int, int, int], ...
-    ] = ()  # wires: (argument, lowest bit, width), least significant first
+    slices: tuple[tuple[int, int, int], ...] = ()  # wires: (argument, lowest bit, width), least significant first
     key: str = ""  # external, argument: LLVM value; read/write: port; load/store: memory
     table: tuple[int, ...] = ()  # lookup: the words
     registers: bool = False  # load: from registers, in the same stage
@@ -310,9 +308,7 @@ class Graph:
         if op == "sub":
             return None
         sa, sb = max(1, self.significant(a)), max(1, self.significant(b))
-        need = {"and": min(sa, sb), "umin": min(sa, sb), "add": max(sa, sb) + 1, "mul": sa + sb}.get(
-            op, max(sa, sb)
-        )
+        need = {"and": min(sa, sb), "umin": min(sa, sb), "add": max(sa, sb) + 1, "mul": sa + sb}.get(op, max(sa, sb))
         if op == "umin" and sa != sb:
             return None  # the wider operand's upper bits matter to the comparison
         if need >= a.width:
@@ -465,10 +461,7 @@ class Graph:
                 runs.append((same, [(x, xl, w)], [(y, yl, w)]))
         if len(runs) == 1 or len(runs) > 2 * _MAX_MASK_RUNS:
             return None
-        parts = [
-            self.wires(xs) if same else self.select(c, self.wires(xs), self.wires(ys))
-            for same, xs, ys in runs
-        ]
+        parts = [self.wires(xs) if same else self.select(c, self.wires(xs), self.wires(ys)) for same, xs, ys in runs]
         return self.concat(parts)
 
     def invert(self, a: Node) -> Node:

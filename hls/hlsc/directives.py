@@ -139,9 +139,7 @@ def parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
     text = re.sub(r"\s*([=*/+()])\s*", r"\1", text.strip())
     words = text.split()
     if not words:
-        raise HlscError(
-            where, "#pragma HLS", "the directive is missing", "name one, for example pipeline II=1"
-        )
+        raise HlscError(where, "#pragma HLS", "the directive is missing", "name one, for example pipeline II=1")
     directive = words[0].lower()
     if directive in _REFUSED:
         why, instead = _REFUSED[directive]

@@ -93,9 +93,7 @@ class ProcessEmitter:
             result = self.combinational(node, [self.value(pipe, a, stage) for a in node.args])
         elif stage > node.ready or (node.op == "mul" and stage > node.stage):
             name = m.unique(f"{node.name or node.op}_r{pipe.region.index}s{stage}")
-            result = self.register(
-                name, node.width, self.value_before(pipe, node, stage), pipe.fire[stage - 1]
-            )
+            result = self.register(name, node.width, self.value_before(pipe, node, stage), pipe.fire[stage - 1])
         elif node.op == "load" and not node.registers:
             result = self.ports.output(node)
         elif node.op == "load":
@@ -197,9 +195,7 @@ class ProcessEmitter:
             if name in self.holding or self.is_used_elsewhere(name):
                 target = self.holding.setdefault(name, m.unique(f"hold_{name}"))
                 if node.op != "const":
-                    self.register(
-                        target, node.width, self.value(pipe, node, node.ready), pipe.fire[node.ready]
-                    )
+                    self.register(target, node.width, self.value(pipe, node, node.ready), pipe.fire[node.ready])
         return pipe
 
     def is_used_elsewhere(self, name: str) -> bool:

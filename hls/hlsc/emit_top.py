@@ -92,9 +92,7 @@ class _Top:
         return f"hw.module @{self.m.name}({', '.join(ports)}) {{\n{body}  hw.output {values} : {types}\n}}\n"
 
 
-def emit_top(
-    name: str, topology: Topology, modules: list[ProcessModule], registers: Mapping[str, RegisterMap]
-) -> str:
+def emit_top(name: str, topology: Topology, modules: list[ProcessModule], registers: Mapping[str, RegisterMap]) -> str:
     """MLIR of the top (and of the external modules that only it uses), given the module of each instance."""
     top = _Top(name, topology)
     m = top.m

@@ -266,9 +266,7 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
     if not pragmas.in_function(top, "dataflow"):
         head, body = texts[entry.name]
         objects = {
-            name: row[3]
-            for (name, _), row in zip(entry.parameters, rows, strict=True)
-            if passed_by_value(head, name)
+            name: row[3] for (name, _), row in zip(entry.parameters, rows, strict=True) if passed_by_value(head, name)
         }
         raw = copy_values(raw, head, body, objects)
         uses = [Use(name, entry.name, name) for name, _ in entry.parameters]
@@ -297,16 +295,12 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
                 called.append(i.callee)
                 raw = _copy_process_values(raw, entry, callee, i)
     if not called:
-        raise HlscError(
-            entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function"
-        )
+        raise HlscError(entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function")
     dataflow = _optimise(raw, {entry.name}, set(called), set(), unroll=True)  # loops that construct arrays of streams
     calls = dataflow.functions[entry.name]
     results = ResultArguments(entry, uses_in_calls(calls, unoptimised), rows, pointer_accesses(calls))
     processes = _optimise_processes(raw, set(called), {entry.name}, rewinding, results)
-    return Program(
-        top, entry.name, entry.where, dataflow, processes, called, rows, results.arrays, pragmas, variables
-    )
+    return Program(top, entry.name, entry.where, dataflow, processes, called, rows, results.arrays, pragmas, variables)
 
 
 def _copy_process_values(raw: str, top: Function, process: Function, call: Instruction) -> str:
@@ -358,9 +352,7 @@ def _set_options(llvm: Any) -> None:
         _options_set = True
 
 
-def _optimise(
-    raw: str, keep: set[str], declare: set[str], rewinding: set[str], *, unroll: bool = False
-) -> Module:
+def _optimise(raw: str, keep: set[str], declare: set[str], rewinding: set[str], *, unroll: bool = False) -> Module:
     """Run -O2 with the functions of ``keep`` kept whole, those of ``declare`` without body, all others
     inlined.
     """

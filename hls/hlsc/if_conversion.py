@@ -93,12 +93,7 @@ class RegionFlow:
     # ---- control flow --------------------------------------------------------------------------------
     def literal(self, value: Node, constant: int | None, polarity: bool) -> Literal:
         """A decision; remembers the node that computes it, in both polarities."""
-        if (
-            constant is None
-            and value.op == "icmp"
-            and value.predicate in ("eq", "ne")
-            and value.args[1].op == "const"
-        ):
+        if constant is None and value.op == "icmp" and value.predicate in ("eq", "ne") and value.args[1].op == "const":
             key: Literal = (
                 "eq",
                 value.args[0].id,
@@ -153,9 +148,7 @@ class RegionFlow:
         rest, rest_node = condition, here
         for case, target in zip(i.cases, i.targets[1:], strict=True):
             hit, miss = (self.literal(value, case & ((1 << value.width) - 1), x) for x in (True, False))
-            by_target.setdefault(target, []).append(
-                (condition.under(hit), self.g.both(here, self.literals[hit]))
-            )
+            by_target.setdefault(target, []).append((condition.under(hit), self.g.both(here, self.literals[hit])))
             rest, rest_node = rest.under(miss), self.g.both(rest_node, self.literals[miss])
         by_target.setdefault(i.targets[0], []).append((rest, rest_node))
         for target, ways in by_target.items():
@@ -186,9 +179,7 @@ class RegionFlow:
             self.r.phis.append(node)
             inside = set(self.r.blocks) if self.r.is_loop else set()
             outside = [(b, v) for b, v in zip(i.incoming, i.operands, strict=True) if b not in inside]
-            self.latch_values[node.id] = [
-                (b, v) for b, v in zip(i.incoming, i.operands, strict=True) if b in inside
-            ]
+            self.latch_values[node.id] = [(b, v) for b, v in zip(i.incoming, i.operands, strict=True) if b in inside]
             self.r.phi_inputs[node.id] = [(b, self.phi_input(v, bits)) for b, v in outside]
             return self.g.zext(node, i.type.bits)
         values = dict(zip(i.incoming, i.operands, strict=True))
@@ -220,9 +211,7 @@ class RegionFlow:
             shared = frozenset.intersection(*every) if every else frozenset()
             for value, c, n in merged:
                 assert c.cubes is not None
-                selects.append(
-                    (value, self.condition_node(Condition(frozenset(k - shared for k in c.cubes)), n))
-                )
+                selects.append((value, self.condition_node(Condition(frozenset(k - shared for k in c.cubes)), n)))
         else:
             selects = [(value, n) for value, _, n in merged]
         while len(selects) > 1:  # a balanced tree: the ways exclude each other, so their order is free

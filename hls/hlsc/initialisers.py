@@ -49,9 +49,7 @@ def evaluate_constructors(raw: str, shown: str, llvm: Any) -> str:
     return _TABLE.sub("", raw)
 
 
-def _evaluate(
-    raw: str, table: str, entries: list[tuple[str, str]], llvm: Any
-) -> tuple[list[str], dict[str, str]]:
+def _evaluate(raw: str, table: str, entries: list[tuple[str, str]], llvm: Any) -> tuple[list[str], dict[str, str]]:
     """The constructors that could not be evaluated; and `global ...` or `constant ...` of each variable."""
     rows = ", ".join(f"{{ i32, ptr, ptr }} {{ i32 {p}, ptr {n}, ptr null }}" for p, n in entries)
     own = f"@llvm.global_ctors = appending global [{len(entries)} x {{ i32, ptr, ptr }}] [{rows}]\n"

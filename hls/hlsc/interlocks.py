@@ -46,12 +46,7 @@ class Wait:
 def _pairs(region: Region) -> list[tuple[Node, Node]]:
     """Ordered pairs of effects that one iteration may both perform."""
     effects = region.effects
-    return [
-        (a, b)
-        for k, a in enumerate(effects)
-        for b in effects[k + 1 :]
-        if not exclusive(region, a.block, b.block)
-    ]
+    return [(a, b) for k, a in enumerate(effects) for b in effects[k + 1 :] if not exclusive(region, a.block, b.block)]
 
 
 # ---- order rules: within one iteration ---------------------------------------------------------------------
@@ -133,13 +128,7 @@ def stream_order_between_iterations(region: Region) -> list[Wait]:
     waits = []
     for a in region.effects:
         for b in region.effects:
-            if (
-                a is not b
-                and a.op == b.op
-                and a.op in ("read", "write")
-                and a.key == b.key
-                and a.stage < b.stage
-            ):
+            if a is not b and a.op == b.op and a.op in ("read", "write") and a.key == b.key and a.stage < b.stage:
                 waits += [Wait(a.stage, a, t, b) for t in range(a.stage + 1, b.stage + 1)]
     return waits
 

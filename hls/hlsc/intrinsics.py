@@ -34,8 +34,7 @@ def _adder_tree(g: Graph, x: Node, result_width: int) -> Node:
         if len(level) % 2:
             level.append(g.const(0, level[0].width))
         level = [
-            g.binary("add", g.zext(p, width), g.zext(q, width))
-            for p, q in zip(level[::2], level[1::2], strict=True)
+            g.binary("add", g.zext(p, width), g.zext(q, width)) for p, q in zip(level[::2], level[1::2], strict=True)
         ]
     return g.zext(level[0], result_width)
 

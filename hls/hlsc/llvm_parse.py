@@ -55,9 +55,7 @@ _FLAGS = frozenset(
         "fast",
     ]
 )
-_BINARY = frozenset(
-    ["add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor"]
-)
+_BINARY = frozenset(["add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor"])
 _CASTS = frozenset(["trunc", "zext", "sext", "freeze", "bitcast", "ptrtoint", "inttoptr"])
 
 
@@ -104,9 +102,7 @@ class _Reader:
 
     def expect(self, token: str) -> None:
         if not self.accept(token):
-            raise InternalError(
-                f"IR parse: expected {token!r} at {' '.join(self.tokens[self.at : self.at + 8])!r}"
-            )
+            raise InternalError(f"IR parse: expected {token!r} at {' '.join(self.tokens[self.at : self.at + 8])!r}")
 
     def skip_group(self) -> None:
         """Skip one balanced (...), [...] or {...}."""
@@ -408,9 +404,7 @@ def _named_types(text: str) -> dict[str, Type]:
     for _ in range(len(pending) + 1):  # a type may use one that is printed later
         for name, body in pending.items():
             if name not in types and not any(
-                _unquote(t) in pending and _unquote(t) not in types
-                for t in _tokens(body)
-                if t.startswith("%")
+                _unquote(t) in pending and _unquote(t) not in types for t in _tokens(body) if t.startswith("%")
             ):
                 types[name] = _Reader(_tokens(body), types).type()
     return types

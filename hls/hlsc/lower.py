@@ -35,9 +35,7 @@ class _RegionBuilder(RegionFlow):
         total = self.g.const((address.offset - memory.offset) // memory.stride, bits)
         for operand, stride, zeros in address.terms:
             whole = self.value(operand)
-            index = self.truncated(
-                self.g.extract(whole, zeros, whole.width - zeros) if zeros else whole, bits
-            )
+            index = self.truncated(self.g.extract(whole, zeros, whole.width - zeros) if zeros else whole, bits)
             total = self.g.binary(
                 "add", total, self.g.binary("mul", index, self.g.const(stride // memory.stride, bits))
             )
@@ -48,13 +46,9 @@ class _RegionBuilder(RegionFlow):
         if node.width <= bits:
             return self.g.sext(node, bits) if node.op == "sext" else self.g.zext(node, bits)
         if node.op in ("add", "sub", "mul", "and", "or", "xor") and node.width > bits:
-            return self.g.binary(
-                node.op, self.truncated(node.args[0], bits), self.truncated(node.args[1], bits)
-            )
+            return self.g.binary(node.op, self.truncated(node.args[0], bits), self.truncated(node.args[1], bits))
         if node.op == "select":
-            return self.g.select(
-                node.args[0], self.truncated(node.args[1], bits), self.truncated(node.args[2], bits)
-            )
+            return self.g.select(node.args[0], self.truncated(node.args[1], bits), self.truncated(node.args[2], bits))
         low = self.g.extract(node, 0, bits)
         if low.op == "wires" and len(low.args) == 1 and low.slices[0][1] == 0 and len(low.slices) == 1:
             source = low.args[0]
@@ -88,9 +82,7 @@ class _RegionBuilder(RegionFlow):
         if "volatile" in i.flags:
             port = self.stream(i)
             if i.opcode == "load":
-                node = self.effect(
-                    self.g.raw("read", [when], port.width, key=port.name, name=port.name), block
-                )
+                node = self.effect(self.g.raw("read", [when], port.width, key=port.name, name=port.name), block)
                 self.env[i.name] = self.g.zext(node, i.type.bits)
             else:
                 data = self.g.zext(self.value(i.operands[0]), port.width)
@@ -273,11 +265,7 @@ def is_wiring_of_arguments(node: Node) -> bool:
     """Whether a value is nothing but bits of scalar arguments: every region can have it for nothing."""
     if node.op == "argument":
         return True
-    return (
-        node.is_wire
-        and node.op != "const"
-        and all(a.op == "const" or is_wiring_of_arguments(a) for a in node.args)
-    )
+    return node.is_wire and node.op != "const" and all(a.op == "const" or is_wiring_of_arguments(a) for a in node.args)
 
 
 def _replace(node: Node, by: Node) -> None:

@@ -202,9 +202,7 @@ class Layout(Addresses):
             u, s = self._needs(i.operands[0], m, seen)
             whole = (min(full, u), min(full, s))
         elif i.opcode in ("select", "phi"):
-            parts = [
-                self._needs(x, m, seen) for x in (i.operands[1:] if i.opcode == "select" else i.operands)
-            ]
+            parts = [self._needs(x, m, seen) for x in (i.operands[1:] if i.opcode == "select" else i.operands)]
             whole = (max(u for u, _ in parts), max(s for _, s in parts))
         elif i.opcode in ("and", "or", "xor"):
             parts = [self._needs(x, m, seen) for x in i.operands]
@@ -259,4 +257,3 @@ def _constant_needs(value: int, bits: int) -> tuple[int, int]:
     as_signed = value - (1 << bits) if value >> (bits - 1) & 1 else value
     magnitude = as_signed if as_signed >= 0 else ~as_signed
     return max(1, value.bit_length()), magnitude.bit_length() + 1
-

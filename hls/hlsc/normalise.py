@@ -101,12 +101,8 @@ def _splice(
     if is_fill:
         value = Operand("const", element, value=source.value)
     else:
-        loop.instructions.append(
-            make("getelementptr", PTR, label + ".from", [source, index], source_type=element)
-        )
-        loop.instructions.append(
-            make("load", element, label + ".word", [Operand("local", PTR, name=label + ".from")])
-        )
+        loop.instructions.append(make("getelementptr", PTR, label + ".from", [source, index], source_type=element))
+        loop.instructions.append(make("load", element, label + ".word", [Operand("local", PTR, name=label + ".from")]))
         value = Operand("local", element, name=label + ".word")
     loop.instructions.append(make("store", element, "", [value, Operand("local", PTR, name=label + ".to")]))
     loop.instructions.append(make("add", _I64, label + ".next", [index, Operand("const", _I64, value=1)]))

@@ -26,9 +26,7 @@ def split_pointer_choices(function: Function) -> None:
                 (b, n)
                 for b in function.blocks.values()
                 for n, i in enumerate(b.instructions)
-                if i.opcode in ("load", "store")
-                and i.operands[-1].kind == "local"
-                and i.operands[-1].name in choices
+                if i.opcode in ("load", "store") and i.operands[-1].kind == "local" and i.operands[-1].name in choices
             ),
             None,
         )
@@ -37,9 +35,7 @@ def split_pointer_choices(function: Function) -> None:
         block, n = hit
         _branch(function, block, n, choices[block.instructions[n].operands[-1].name])
     for block in function.blocks.values():
-        block.instructions = [
-            i for i in block.instructions if not (i.opcode == "select" and i.type.kind == "ptr")
-        ]
+        block.instructions = [i for i in block.instructions if not (i.opcode == "select" and i.type.kind == "ptr")]
 
 
 def _offsets_to_indices(function: Function) -> None:
@@ -126,9 +122,7 @@ def _phis_to_selects(function: Function) -> None:
             numbers = [Operand("const", _I8, value=k) for k in range(len(i.operands))]
             kept = Operand("local", _I8, name=which)  # where a loop carries the choice itself
             chosen_by = [kept if x.name == i.name else n for x, n in zip(i.operands, numbers, strict=True)]
-            fresh.append(
-                Instruction("phi", _I8, name=which, operands=chosen_by, incoming=i.incoming, where=i.where)
-            )
+            fresh.append(Instruction("phi", _I8, name=which, operands=chosen_by, incoming=i.incoming, where=i.where))
             targets = [k for k, x in enumerate(i.operands) if x.name != i.name]
             chosen = i.operands[targets[-1]]
             if len(targets) == 1:  # no choice; a select all the same, so that the name stays
@@ -191,11 +185,7 @@ def _push_geps_into_selects(function: Function) -> None:
                 for side, pointer in zip((".a", ".b"), choice.operands[1:], strict=True):
                     out.append(replace(i, name=i.name + side, operands=[pointer, *i.operands[1:]]))
                     arms.append(Operand("local", PTR, name=i.name + side))
-                out.append(
-                    Instruction(
-                        "select", PTR, name=i.name, operands=[choice.operands[0], *arms], where=i.where
-                    )
-                )
+                out.append(Instruction("select", PTR, name=i.name, operands=[choice.operands[0], *arms], where=i.where))
                 changed = True
             block.instructions = out
 
@@ -208,9 +198,7 @@ def _branch(function: Function, block: Block, n: int, choice: Instruction) -> No
     for side, pointer in zip((".a", ".b"), choice.operands[1:], strict=True):
         name = access.name + side if access.name else ""
         copy = replace(access, name=name, operands=[*access.operands[:-1], pointer])
-        arms.append(
-            Block(label + side, [copy, Instruction("br", VOID, targets=[join.name], where=access.where)])
-        )
+        arms.append(Block(label + side, [copy, Instruction("br", VOID, targets=[join.name], where=access.where)]))
     if access.name:
         values = [Operand("local", access.type, name=arm.instructions[0].name) for arm in arms]
         phi = Instruction(

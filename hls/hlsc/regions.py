@@ -36,9 +36,7 @@ class Region:
     rewind: bool = False
     graph: Graph = field(default_factory=Graph)
     phis: list[Node] = field(default_factory=list)
-    phi_inputs: dict[int, list[tuple[str, Node]]] = field(
-        default_factory=dict
-    )  # phi id -> (outside block, value)
+    phi_inputs: dict[int, list[tuple[str, Node]]] = field(default_factory=dict)  # phi id -> (outside block, value)
     effects: list[Node] = field(default_factory=list)  # program order
     exits: list[Exit] = field(default_factory=list)
     results: dict[str, Node] = field(default_factory=dict)  # values that other regions use
@@ -96,9 +94,7 @@ class Condition:
     def under(self, literal: Literal) -> Condition:
         if self.cubes is None:
             return self
-        return Condition(
-            frozenset(c | {literal} for c in self.cubes if not _contradict(c, frozenset([literal])))
-        )
+        return Condition(frozenset(c | {literal} for c in self.cubes if not _contradict(c, frozenset([literal]))))
 
     def excludes(self, other: Condition) -> bool:
         return self.cubes is not None and other.cubes is not None and _all_contradict(self.cubes, other.cubes)

@@ -196,13 +196,9 @@ def _check_offset(s: ScalarArgument, placed: list[tuple[ScalarArgument, int]]) -
     if at % WORD_BYTES:
         raise HlscError(s.where, construct, "registers are words of 4 bytes", "give a multiple of 4")
     if at < FIRST_ARGUMENT:
-        raise HlscError(
-            s.where, construct, "0x00 to 0x0c are for block control", f"give {FIRST_ARGUMENT:#x} or more"
-        )
+        raise HlscError(s.where, construct, "0x00 to 0x0c are for block control", f"give {FIRST_ARGUMENT:#x} or more")
     if end > END:
-        raise HlscError(
-            s.where, construct, f"its registers end at {end:#x}", f"let them end at {END:#x} or before"
-        )
+        raise HlscError(s.where, construct, f"its registers end at {end:#x}", f"let them end at {END:#x} or before")
     for other, its_offset in placed:
         its_end = _registers_of(other, its_offset)[-1].end
         if at < its_end and its_offset < end:

@@ -88,9 +88,7 @@ class Report:
                 lines += [f"    II limited by {x}" for x in r.limited_by]
                 lines += [f"    may stall: {x}" for x in r.may_stall]
             for m in p.memories:
-                lines.append(
-                    f"  memory {m.name}: {m.depth} x {m.width} bits, {m.kind}, {m.read_ports} read ports"
-                )
+                lines.append(f"  memory {m.name}: {m.depth} x {m.width} bits, {m.kind}, {m.read_ports} read ports")
             lines += [f"  multiplier {x}" for x in p.multipliers]
         lines += [f"fifo {f.name}: {f.depth} x {f.width} bits, {f.kind}" for f in self.fifos]
         lines += [f"warning: {w}" for w in self.warnings]
@@ -133,12 +131,9 @@ def build_report(top: str, clock_ns: float, topology: Topology, emitters: list[P
             )
             if requested is not None and r.ii > requested:
                 report.warnings.append(
-                    f"{where}: loop reaches II {r.ii}, not {requested}: "
-                    + ("; ".join(r.limits) or "exit condition")
+                    f"{where}: loop reaches II {r.ii}, not {requested}: " + ("; ".join(r.limits) or "exit condition")
                 )
-            p.multipliers += [
-                _multiplier(n, r) for n in ordered(r) if n.op == "mul" and delay(n, r.graph)[0] > 0
-            ]
+            p.multipliers += [_multiplier(n, r) for n in ordered(r) if n.op == "mul" and delay(n, r.graph)[0] > 0]
         for m in e.p.memories:
             ports = e.ports.count[m.name]
             p.memories.append(MemoryReport(m.name, m.width, m.depth, _kind(m), ports))

@@ -62,9 +62,7 @@ def pointer_accesses(function: Function) -> dict[str, Access]:
     return found
 
 
-def _derived(
-    i: Instruction, roots: dict[str, set[tuple[str, int]]], found: dict[str, Access]
-) -> set[tuple[str, int]]:
+def _derived(i: Instruction, roots: dict[str, set[tuple[str, int]]], found: dict[str, Access]) -> set[tuple[str, int]]:
     """(parameter, byte offset) that a pointer may lead to."""
     if i.opcode != "getelementptr":
         return {r for x in i.operands if x.kind == "local" for r in roots.get(x.name, ())}

@@ -27,9 +27,7 @@ def apply_rewind(process: Process) -> None:
     loop = asking[0]
     loops = [r for r in process.regions if r.is_loop]
     if len(loops) != 1:
-        raise _refuse(
-            loop, "the process has another loop beside this one", "keep one loop per process, or drop rewind"
-        )
+        raise _refuse(loop, "the process has another loop beside this one", "keep one loop per process, or drop rewind")
     for other in process.regions:
         if other is not loop and other.effects:
             e = other.effects[0]
@@ -51,9 +49,7 @@ def apply_rewind(process: Process) -> None:
         assert value is not None
         loop.phi_inputs[phi.id] = [("", loop.graph.const(value, phi.width))]
     if any(e.target is not None and not _ends(process, e.target, (loop,)) for e in loop.exits):
-        raise _refuse(
-            loop, "the process goes on after the loop", "end the process with the loop, or drop rewind"
-        )
+        raise _refuse(loop, "the process goes on after the loop", "end the process with the loop, or drop rewind")
     external = [n for n in _reachable(loop) if n.op == "external"]
     for n in external:
         value = _constant(process, n)

@@ -12,9 +12,7 @@ import re
 
 OPAQUE = "hlsc.opaque."
 
-_PHI = re.compile(
-    r"^(  (?P<name>%[\w.$-]+|%\"[^\"]+\") = phi (?P<type>i\d+) )(?P<inputs>.*?)(?P<tail>, !dbg.*)?$"
-)
+_PHI = re.compile(r"^(  (?P<name>%[\w.$-]+|%\"[^\"]+\") = phi (?P<type>i\d+) )(?P<inputs>.*?)(?P<tail>, !dbg.*)?$")
 _INPUT = re.compile(r"\[ (?P<value>[^,]+), %(?P<block>[\w.$-]+|\"[^\"]+\") \]")
 
 
@@ -49,9 +47,7 @@ def hide_initial_state(text: str, functions: set[str]) -> str:
         end = next(n for n, line in enumerate(lines) if line.startswith("  br "))
         return head + "\n".join(lines[:end] + calls + lines[end:]) + "}\n"
 
-    text = re.sub(
-        r'^(define [^\n]*?@("[^"]*"|[\w.$-]+)\([^\n]* \{\n)(.*?)^\}\n', rewrite, text, flags=re.M | re.S
-    )
+    text = re.sub(r'^(define [^\n]*?@("[^"]*"|[\w.$-]+)\([^\n]* \{\n)(.*?)^\}\n', rewrite, text, flags=re.M | re.S)
     for kind in sorted(types):
         text += f"declare {kind} @{OPAQUE}{kind}({kind}) memory(none) nounwind willreturn speculatable\n"
     return text

@@ -201,9 +201,7 @@ class Scheduler:
         for pair in wanted:  # align what can be aligned
             if self.feasible(ii, tighten, [*kept, pair]):
                 kept.append(pair)
-        return (
-            self.feasible(ii, tighten, kept) or self.feasible(ii, False, kept) or self.feasible(ii, False, [])
-        )
+        return self.feasible(ii, tighten, kept) or self.feasible(ii, False, kept) or self.feasible(ii, False, [])
 
     def finish(self) -> None:
         region = self.region
@@ -269,9 +267,7 @@ def describe_waits(region: Region) -> list[str]:
                 continue
             kind = "the same address" if w.same_address else "both"
             text = f"{_label(w.guard)} waits for {_label(w.pending)} of an older iteration if {kind} happen"
-            text = text.replace("if the same address happen", "at the same address").replace(
-                "if both happen", ""
-            )
+            text = text.replace("if the same address happen", "at the same address").replace("if both happen", "")
             if text.rstrip() not in found:
                 found.append(text.rstrip())
     return found

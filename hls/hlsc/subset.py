@@ -99,9 +99,7 @@ def _check(i: Instruction, function: Function, module: Module) -> None:
             "this operation is not supported",
             "use integer arithmetic, comparisons, arrays and streams",
         )
-    elif (i.opcode == "load" and i.type.kind != "int") or (
-        i.opcode == "store" and i.operands[0].type.kind != "int"
-    ):
+    elif (i.opcode == "load" and i.type.kind != "int") or (i.opcode == "store" and i.operands[0].type.kind != "int"):
         raise HlscError(
             i.where,
             "pointer in memory",
@@ -121,11 +119,7 @@ def _check_call(i: Instruction, function: Function, module: Module) -> None:
     name = i.callee
     if name.startswith("llvm."):
         short = short_name(name)
-        if (
-            short in LOWERING
-            or short in IGNORED
-            or short.startswith(("dbg.", "lifetime.", "memset", "memcpy"))
-        ):
+        if short in LOWERING or short in IGNORED or short.startswith(("dbg.", "lifetime.", "memset", "memcpy")):
             return
         raise HlscError(i.where, f"intrinsic {short}", "it is not supported", "rewrite the expression")
     if name.startswith(OPAQUE):
@@ -138,13 +132,9 @@ def _check_call(i: Instruction, function: Function, module: Module) -> None:
             "declare it in the dataflow top and pass it by reference",
         )
     if _ALLOCATORS.search(name):
-        raise HlscError(
-            i.where, f"call of {name}", "dynamic memory has no hardware", "use an array of fixed size"
-        )
+        raise HlscError(i.where, f"call of {name}", "dynamic memory has no hardware", "use an array of fixed size")
     if _OUTPUT.search(name):
-        raise HlscError(
-            i.where, f"call of {name}", "a kernel cannot print", "guard it with #ifndef __SYNTHESIS__"
-        )
+        raise HlscError(i.where, f"call of {name}", "a kernel cannot print", "guard it with #ifndef __SYNTHESIS__")
     if name in module.functions:
         raise HlscError(
             i.where,
@@ -218,9 +208,7 @@ def check_pragmas(process: Process, pragmas: list[Pragma]) -> list[str]:
                 "its loop does not exist in the hardware: it was unrolled, or removed",
                 "keep the loop, or drop rewind",
             )
-        notes.append(
-            f"{p.where}: the pipelined loop does not exist in the hardware: it was unrolled, or removed"
-        )
+        notes.append(f"{p.where}: the pipelined loop does not exist in the hardware: it was unrolled, or removed")
     return notes
 
 

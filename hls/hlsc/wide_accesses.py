@@ -92,9 +92,7 @@ def _split_store(i: Instruction, parts: list[tuple[int, int]], name: str) -> lis
             made.append(Instruction("lshr", whole, shifted, [value, by], where=i.where))
             part = Operand("local", element, name=f"{name}.{at}")
             kind = "trunc" if element.bits <= whole.bits else "zext"
-            made.append(
-                Instruction(kind, element, part.name, [Operand("local", whole, name=shifted)], where=i.where)
-            )
+            made.append(Instruction(kind, element, part.name, [Operand("local", whole, name=shifted)], where=i.where))
         made.append(Instruction("store", element, "", [part, pointer], where=i.where))
     return made
 
@@ -105,8 +103,10 @@ def _split_load(i: Instruction, parts: list[tuple[int, int]], name: str) -> list
     for at, size in parts:
         moves, pointer = _place(i, at, f"{name}.{at}.from")
         element = integer(8 * size)
-        word, wide, shifted = (Operand("local", t, name=f"{name}.{at}.{n}") for n, t in
-                               (("word", element), ("wide", whole), ("shifted", whole)))
+        word, wide, shifted = (
+            Operand("local", t, name=f"{name}.{at}.{n}")
+            for n, t in (("word", element), ("wide", whole), ("shifted", whole))
+        )
         by = Operand("const", whole, value=8 * at)
         last = i.name if (at, size) == parts[-1] else f"{name}.{at}"
         made += [

@@ -146,9 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help=f"{','.join(WITHOUT_BOARD)} (default: all)",
     )
-    add(
-        "--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)"
-    )
+    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
     add("--report", type=Path, metavar="FILE.html", help="default: build/demo.html, or ./speckv-demo.html")
 
     add = adder(commands, "campaign", campaign, "let memories and engine fail under a pool, and check all that it says")
@@ -163,9 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_vendor.add_commands(commands)
     cli_boards.add_commands(commands)
 
-    adder(
-        commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them"
-    )
+    adder(commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them")
     return parser
 
 

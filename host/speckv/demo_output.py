@@ -40,9 +40,7 @@ def as_json(result: Result) -> dict[str, Any]:
     design = result.design
     return {
         "design": {"name": design.name, "hash": design.hash_hex, "clock_mhz": design.clock_mhz},
-        "sample": {
-            key: result.sample.manifest[key] for key in ("model", "weights", "layers", "tokens", "sha256")
-        },
+        "sample": {key: result.sample.manifest[key] for key in ("model", "weights", "layers", "tokens", "sha256")},
         "identical": True,
         "rows": [_row(row, result) for row in result.rows],
         "pool": _journey(result.journey),

@@ -67,9 +67,7 @@ def render(
     source = template_dir or hls_root() / "templates"
     names = templates(source)
     if not names:
-        raise ToolError(
-            f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely"
-        )
+        raise ToolError(f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely")
     wiring = of_design(design)
     absent = {f"{kernel}.cpp{_SUFFIX}" for kernel in KERNELS if kernel not in wiring.kernels}
     wanted = [name for name in names if name.as_posix() not in absent and files.applies(name.as_posix(), design)]

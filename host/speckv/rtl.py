@@ -202,8 +202,7 @@ def _publish(target: Path, files: Mapping[str, str]) -> None:
     foreign = [path.name for path in target.iterdir() if not _is_output(path)] if target.is_dir() else []
     if foreign:
         raise ToolError(
-            f"RTL folder {target} holds {sorted(foreign)[0]}, which would be lost: "
-            "name an empty or new folder"
+            f"RTL folder {target} holds {sorted(foreign)[0]}, which would be lost: name an empty or new folder"
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -226,8 +225,7 @@ def _publish(target: Path, files: Mapping[str, str]) -> None:
             shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
         raise ToolError(
-            f"RTL folder {target} cannot be written ({error.strerror or error}): make it writable "
-            "or name another"
+            f"RTL folder {target} cannot be written ({error.strerror or error}): make it writable or name another"
         ) from error
 
 

@@ -103,8 +103,7 @@ def verilator() -> Verilator:
     found = shutil.which("verilator")
     if found is None:
         raise ToolError(
-            f"Verilator is neither installed in {sys.prefix} nor on PATH; RTL simulation needs it: "
-            f"{SIM_EXTRA}"
+            f"Verilator is neither installed in {sys.prefix} nor on PATH; RTL simulation needs it: {SIM_EXTRA}"
         )
     match = re.search(r"Verilator (\d+\.\d+)", _output((found, "--version")))
     version = match.group(1) if match else "unknown"
@@ -123,8 +122,7 @@ def clang() -> Compiler:
     package = _package_dir("ziglang")
     if package is None:
         raise ToolError(
-            f"clang (PyPI package ziglang) is not installed in {sys.prefix}; C simulation needs "
-            f"it: {SIM_EXTRA}"
+            f"clang (PyPI package ziglang) is not installed in {sys.prefix}; C simulation needs it: {SIM_EXTRA}"
         )
     return Compiler((sys.executable, "-m", "ziglang", "c++"), "clang", f"zig {metadata.version('ziglang')}")
 
@@ -155,8 +153,7 @@ def host_compiler() -> Compiler:
         return clang()
     except ToolError:
         raise ToolError(
-            f"no C++ compiler: g++ is not on PATH (apt-get install g++) and ziglang is not "
-            f"installed ({SIM_EXTRA})"
+            f"no C++ compiler: g++ is not on PATH (apt-get install g++) and ziglang is not installed ({SIM_EXTRA})"
         ) from None
 
 

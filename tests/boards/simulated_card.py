@@ -59,9 +59,7 @@ class SimulatedCard:
         connectivity = of_design(design)
         self.banks: dict[str, Bank] = {}
         self._running: set[str] = set()
-        self._system = SimulatedSystem(
-            design, rtl.current(design), connectivity, seed=1, stuck_cycles=checks.MAX_COUNT
-        )
+        self._system = SimulatedSystem(design, rtl.current(design), connectivity, seed=1, stuck_cycles=checks.MAX_COUNT)
         self._bank_of = {port.port: bank_of(port.memory) for port in connectivity.memory_ports}
         for memory in connectivity.memories:
             bank = self._bank(bank_of(memory))

@@ -54,9 +54,7 @@ def test_kernels_of_another_design_are_refused(design: Design, options: dict) ->
             opened()
 
 
-def test_other_kernels_and_versions_are_refused(
-    design: Design, options: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_kernels_and_versions_are_refused(design: Design, options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Design, "format_version", property(lambda self: 4))
     with pytest.raises(DeviceError, match="kv_dma has format version 3, expected 4"):
         open_engine(design, **options, **SIZES)

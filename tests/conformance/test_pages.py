@@ -20,9 +20,7 @@ from speckv.frame import Codec, Dtype, Header, Kind
 
 
 @pytest.fixture(scope="module", params=BOARDS)
-def board(
-    request: pytest.FixtureRequest, design: Design, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Device]:
+def board(request: pytest.FixtureRequest, design: Design, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
     require(request.param)
     with open_device(design, request.param, **board_options(request.param, design, tmp_path_factory)) as opened:
         yield opened

@@ -213,9 +213,7 @@ def test_a_word_that_fails_harms_its_page_only(system_rtl: tuple[Design, Path]) 
         twin = Twin.of(engine, rng)
         batch = stored(rng, design, 6)
         sizes = twin.run(batch)["frame_bytes"]
-        scrubs = [
-            one._replace(op=Op.SCRUB, frame_bytes=int(size)) for one, size in zip(batch, sizes, strict=True)
-        ]
+        scrubs = [one._replace(op=Op.SCRUB, frame_bytes=int(size)) for one, size in zip(batch, sizes, strict=True)]
         for victim in range(len(scrubs)):
             before = engine.run(scrubs).completions["status"]
             at = scrubs[victim].far + design.bus_bytes * (64 // design.bus_bytes - 1)  # the last word of its header

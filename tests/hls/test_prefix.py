@@ -41,9 +41,7 @@ def drawn(rng: random.Random, beats: int, weights: Sequence[float], wide: int = 
     page = []
     for _ in range(beats):
         symbols = rng.choices(range(16), weights, k=LANES)
-        page.append(
-            Beat(tuple(rng.randrange(256) if wide >> lane & 1 else s for lane, s in enumerate(symbols)), wide)
-        )
+        page.append(Beat(tuple(rng.randrange(256) if wide >> lane & 1 else s for lane, s in enumerate(symbols)), wide))
     return page
 
 
@@ -108,7 +106,7 @@ def stimulus(program_ports: str, traffic: Traffic, folder: Path) -> tuple[str, i
         words = (beat >> 32 * w & 0xFFFFFFFF for beat in tape for w in range(words_each))
         (folder / f"{port.name}.inc").write_text(",".join(map(str, words)) or "0")
         parts.append(
-            f"if (port == {index}) {{ static const uint32_t tape[] = {{\n#include \"{port.name}.inc\"\n}};\n"
+            f'if (port == {index}) {{ static const uint32_t tape[] = {{\n#include "{port.name}.inc"\n}};\n'
             f"for (int w = 0; w < {words_each} && k < {len(tape)}; ++w) beat.data[w] = tape[{words_each} * k + w]; }}\n"
         )
     return "".join(parts), longest
@@ -153,9 +151,7 @@ def simulated(bench: Bench) -> list[dict[str, list[int]]]:
         for port in program.ports:
             count, each = words[at], (port.data_bits + 31) // 32
             at += 1
-            one[port.name] = [
-                sum(words[at + each * k + w] << 32 * w for w in range(each)) for k in range(count)
-            ]
+            one[port.name] = [sum(words[at + each * k + w] << 32 * w for w in range(each)) for k in range(count)]
             at += each * count
         rounds.append(one)
     return rounds

@@ -146,9 +146,7 @@ def test_write_is_complete(kernel: CompiledKernel, tmp_path: Path) -> None:
 def test_no_reset_on_data(kernel: CompiledKernel) -> None:
     """Only control bits are reset: no register wider than one bit."""
     text = kernel.files["top_level.sv"]
-    body = text[
-        text.index("module top_level_stage(") : text.index("endmodule", text.index("module top_level_stage("))
-    ]
+    body = text[text.index("module top_level_stage(") : text.index("endmodule", text.index("module top_level_stage("))]
     for name in re.findall(r"if \(rst\)\s+(\w+) <=", body):
         assert not re.search(rf"reg\s+\[\d+:0\]\s+{name};", body), name
 

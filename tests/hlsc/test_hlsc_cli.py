@@ -135,7 +135,7 @@ def test_other_encodings_are_refused(source: Path, tmp_path: Path, capsys: pytes
     source.write_bytes(b"int x;\nint y = '\xe9';\n" + GOOD.encode())
     assert main([str(source), "--top", "k", "-o", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().err.startswith("k.cpp:2:1: source file: byte 16 is not UTF-8")
-    (tmp_path / "inner.h").write_bytes(b"// ok\nconst char* t = \"\xe9\";\n")
+    (tmp_path / "inner.h").write_bytes(b'// ok\nconst char* t = "\xe9";\n')
     source.write_text('#include "inner.h"\n' + GOOD)
     assert main([str(source), "--top", "k", "-o", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().err.startswith("inner.h:2:1: source file: byte 23 is not UTF-8")

@@ -25,10 +25,7 @@ def source_of(body: str) -> str:
     ports = [p for p in ("in", "side", "out") if f"{p}." in body]
     arguments = ", ".join(f"hls::stream<beat>& {p}" for p in ports)
     pragmas = "".join(f"#pragma HLS interface mode=axis port={p}\n" for p in ports)
-    return (
-        f"{INCLUDES}void k({arguments}) {{\n{pragmas}"
-        f"#pragma HLS interface mode=ap_ctrl_none port=return\n{body}}}\n"
-    )
+    return f"{INCLUDES}void k({arguments}) {{\n{pragmas}#pragma HLS interface mode=ap_ctrl_none port=return\n{body}}}\n"
 
 
 def loops(body: str, clock_ns: float = 4.0) -> list[RegionReport]:
@@ -61,9 +58,7 @@ def test_counter_and_conditional_accesses_reach_ii_1() -> None:
 
 
 def test_exclusive_writes_share_a_stage() -> None:
-    loop = rewind(
-        "", "if (b.data[0]) { b.data += 1; out.write(b); } else { b.data *= b.data; out.write(b); }"
-    )
+    loop = rewind("", "if (b.data[0]) { b.data += 1; out.write(b); } else { b.data *= b.data; out.write(b); }")
     assert loop.ii == 1 and loop.may_stall == []
 
 
@@ -91,9 +86,7 @@ def test_multiplier_recurrence_names_what_limits_it() -> None:
 
 
 def test_warning_when_the_request_is_missed() -> None:
-    body = (
-        "beat b = side.read(); unsigned y = 7;\nwhile (!b.last) {\n#pragma HLS pipeline II=1\nb = in.read();"
-    )
+    body = "beat b = side.read(); unsigned y = 7;\nwhile (!b.last) {\n#pragma HLS pipeline II=1\nb = in.read();"
     body += " y = y * 1664525u + (unsigned)b.data; b.data = y; out.write(b); }\n"
     report = compile_kernel(source_of(body), "k").report
     assert len(report.warnings) == 1 and "not 1" in report.warnings[0]
@@ -166,11 +159,7 @@ def evaluate(node, values: dict[int, int]) -> int:  # type: ignore[no-untyped-de
         x, y = a
         if node.predicate[0] == "s":
             x, y = sgn(x, node.args[0].width), sgn(y, node.args[0].width)
-        r = int(
-            {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[
-                node.predicate[-2:]
-            ]
-        )
+        r = int({"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[node.predicate[-2:]])
     elif node.op == "ctpop":
         r = bin(a[0]).count("1")
     elif node.op == "parity":

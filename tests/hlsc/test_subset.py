@@ -44,8 +44,7 @@ def line_of(marker: str, body: str, before: str = "") -> int:
             "recursion",
         ),
         (
-            "unsigned *p = new unsigned[(unsigned)in.read()];  // here\n"
-            "p[1] = 3; out.write(p[(unsigned)in.read()]);",
+            "unsigned *p = new unsigned[(unsigned)in.read()];  // here\np[1] = 3; out.write(p[(unsigned)in.read()]);",
             "",
             "dynamic memory",
         ),
@@ -65,8 +64,7 @@ def line_of(marker: str, body: str, before: str = "") -> int:
             "not in this source",
         ),
         (
-            "hls::stream<ap_uint<8>> s;  // here\n"
-            "s.write((unsigned)in.read()); out.write((unsigned)s.read());",
+            "hls::stream<ap_uint<8>> s;  // here\ns.write((unsigned)in.read()); out.write((unsigned)s.read());",
             "",
             "streams join processes",
         ),
@@ -96,8 +94,10 @@ def test_cpp_error_is_at_the_users_line() -> None:
 
 def test_state_of_a_stream_has_no_hardware() -> None:
     error = refuse("if (!in.empty()) out.write(in.read());  // here")
-    assert "empty()" in error.construct and "timing" in error.why and error.line == line_of(
-        "// here", "if (!in.empty()) out.write(in.read());  // here"
+    assert (
+        "empty()" in error.construct
+        and "timing" in error.why
+        and error.line == line_of("// here", "if (!in.empty()) out.write(in.read());  // here")
     )
 
 
@@ -136,9 +136,7 @@ def test_pipeline_pragma_of_a_vanished_loop() -> None:
     }
     """
     assert "rewind" in refuse(body.replace("HLS pipeline", "HLS pipeline rewind")).construct
-    kernel = compile_kernel(
-        f"{HEAD}void k(words& in, words& out) {{\n{PORTS}{textwrap.dedent(body)}}}\n", "k"
-    )
+    kernel = compile_kernel(f"{HEAD}void k(words& in, words& out) {{\n{PORTS}{textwrap.dedent(body)}}}\n", "k")
     assert len(kernel.report.notes) == 1 and "unrolled" in kernel.report.notes[0]
 
 

@@ -101,9 +101,7 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         cli.main(["render", "gigantic"])
 
 
-def test_interrupt(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_interrupt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -134,9 +132,7 @@ def test_report_that_cannot_be_written(
     assert code == 1 and message in err
 
 
-@pytest.mark.parametrize(
-    ("backend", "tool"), [("csim", "clang"), ("cosim", "verilator"), ("cosim", "host_compiler")]
-)
+@pytest.mark.parametrize(("backend", "tool"), [("csim", "clang"), ("cosim", "verilator"), ("cosim", "host_compiler")])
 def test_missing_tool(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -274,9 +270,7 @@ def test_broken_pipe() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(
-            command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False
-        )
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     finally:
         os.close(writer)
     assert done.returncode == 141 and done.stderr == ""

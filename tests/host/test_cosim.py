@@ -403,9 +403,7 @@ def test_missing_compiler(echo_rtl: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
         open_device(DESIGN, "cosim", rtl=echo_rtl)
 
 
-def test_build_folder_in_the_way_of_a_file(
-    echo_rtl: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_build_folder_in_the_way_of_a_file(echo_rtl: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "build").write_text("a file where the folder should be")
     monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "build"))
     with pytest.raises(ToolError, match=rf"{tmp_path / 'build'}.*SPECKV_BUILD"):
@@ -457,9 +455,7 @@ def test_slices_of_a_run_are_invisible(monkeypatch: pytest.MonkeyPatch, echo: De
     assert result.cycles == 11
 
 
-def test_clang_compiles_the_model_where_there_is_no_gxx(
-    echo_rtl: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clang_compiles_the_model_where_there_is_no_gxx(echo_rtl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> toolchain.Compiler:
         raise ToolError("g++ is not on PATH")
 

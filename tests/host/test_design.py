@@ -45,7 +45,12 @@ def test_tiny() -> None:
         "engines": 1,
         "dma_channels": 1,
         "prefetch": {
-            "rows": 256, "ways": 16, "score_bits": 16, "page_bits": 16, "decay_shift": 1, "resident_pages": 4096,
+            "rows": 256,
+            "ways": 16,
+            "score_bits": 16,
+            "page_bits": 16,
+            "decay_shift": 1,
+            "resident_pages": 4096,
         },
         "board": None,
     }

@@ -126,9 +126,7 @@ def test_packets_keep_their_order_and_lengths() -> None:
 
 
 def test_unknown_kernel() -> None:
-    with pytest.raises(
-        CapabilityError, match="has no kernel 'kv_prefetch'; it has kv_compress, kv_decompress"
-    ):
+    with pytest.raises(CapabilityError, match="has no kernel 'kv_prefetch'; it has kv_compress, kv_decompress"):
         FakeDevice().run("kv_prefetch", [np.zeros((1, 64), np.uint8)])
 
 
@@ -609,9 +607,7 @@ def test_a_failed_build_leaves_its_log_and_nothing_else(tmp_path: Path) -> None:
     def fail(work: Path, log: BuildLog) -> None:
         log.run(["sh", "-c", "echo this is why; exit 3"], cwd=work)
 
-    with pytest.raises(
-        ToolError, match=r"(?s)building unit failed; the end of .*unit-.*this is why\n.*exit code 3"
-    ):
+    with pytest.raises(ToolError, match=r"(?s)building unit failed; the end of .*unit-.*this is why\n.*exit code 3"):
         cached_build(tmp_path, "unit", {"a": "b"}, fail)
     assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".lock", ".log"]
     assert cached_build(tmp_path, "unit", {"a": "b"}, touch).is_dir()
@@ -630,9 +626,7 @@ def test_two_threads_share_one_build(tmp_path: Path) -> None:
         time.sleep(0.05)
         touch(work, log)
 
-    threads = [
-        threading.Thread(target=cached_build, args=(tmp_path, "unit", {"a": "b"}, slow)) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=cached_build, args=(tmp_path, "unit", {"a": "b"}, slow)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -82,9 +82,7 @@ def test_unknown_file_types(source: Path, tmp_path: Path) -> None:
         render(TINY, tmp_path / "out", template_dir=source)
 
 
-def test_folders_that_cannot_be_written(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_that_cannot_be_written(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolError, match=r"cannot write generated files to .*file"):
         render(TINY, tmp_path / "file", template_dir=source)

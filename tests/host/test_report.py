@@ -64,9 +64,7 @@ def test_stacked() -> None:
 
 def test_histogram() -> None:
     values = np.array([0.1, 0.1, 0.5, 0.95])
-    root = parse(
-        charts.histogram("h", "d", [("K", values, "k")], "error ÷ bound", end=1.1, limit=(1.0, "bound"))
-    )
+    root = parse(charts.histogram("h", "d", [("K", values, "k")], "error ÷ bound", end=1.1, limit=(1.0, "bound")))
     assert set(texts(root, "axis")) == {"error ÷ bound", "share of values (%)"}
     assert "60" in texts(root, "tick"), "two of four values are in one bin, the axis ends above 50 %"
 

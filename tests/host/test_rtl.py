@@ -47,9 +47,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def use_copy(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(rtl.hls_root() / "include", root / "hls" / "include")
-    shutil.copytree(
-        sources.hlsc_dir(), root / "hls" / "hlsc", ignore=shutil.ignore_patterns("__pycache__", ".*")
-    )
+    shutil.copytree(sources.hlsc_dir(), root / "hls" / "hlsc", ignore=shutil.ignore_patterns("__pycache__", ".*"))
     monkeypatch.setattr(rtl, "hls_root", lambda: root / "hls")
     monkeypatch.setattr(sources, "hls_root", lambda: root / "hls")
     monkeypatch.setattr(sources, "hlsc_dir", lambda: root / "hls" / "hlsc")
@@ -134,15 +132,11 @@ def test_new_and_missing_inputs_are_named(checkout: Path, compiler: Compiler) ->
     rtl.generate(DESIGN)
     include = checkout / "hls" / "include" / "speckv"
     (include / "types.hpp").rename(include / "new.hpp")
-    with pytest.raises(
-        StaleRtlError, match=r"input include/speckv/new\.hpp is new, input .*types\.hpp is gone"
-    ):
+    with pytest.raises(StaleRtlError, match=r"input include/speckv/new\.hpp is new, input .*types\.hpp is gone"):
         rtl.current(DESIGN)
 
 
-def test_changed_rendering_is_named(
-    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_rendering_is_named(checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     rtl.generate(DESIGN)
     texts = {**sources.rendered(DESIGN), "kv_compress.cpp": "// other"}
     monkeypatch.setattr(sources, "rendered", lambda design: texts)
@@ -179,9 +173,7 @@ def test_another_design_of_the_same_name(checkout: Path, compiler: Compiler) -> 
     ("text", "complaint"),
     [(None, "missing"), ("{", "damaged"), ("[]", "damaged"), ("{}", "damaged"), ("[" * 100_000, "damaged")],
 )
-def test_a_manifest_that_cannot_be_read(
-    checkout: Path, compiler: Compiler, text: str | None, complaint: str
-) -> None:
+def test_a_manifest_that_cannot_be_read(checkout: Path, compiler: Compiler, text: str | None, complaint: str) -> None:
     path = rtl.generate(DESIGN) / "manifest.json"
     path.unlink()
     if text is not None:
@@ -202,9 +194,7 @@ def test_regenerated_text_is_compared_where_the_tools_are_the_same(
     assert len(rtl.check(DESIGN)) == 2
 
 
-def test_no_synth_tools_no_regeneration(
-    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_synth_tools_no_regeneration(checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     rtl.generate(DESIGN)
 
     def missing() -> dict[str, str]:
@@ -318,9 +308,7 @@ def test_bytes_that_are_no_text_are_named(checkout: Path, compiler: Compiler) ->
 def test_other_files_in_the_folder_are_not_lost(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(
-        ToolError, match=r"holds thesis\.tex, which would be lost: name an empty or new folder"
-    ):
+    with pytest.raises(ToolError, match=r"holds thesis\.tex, which would be lost: name an empty or new folder"):
         rtl.generate(DESIGN, tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 

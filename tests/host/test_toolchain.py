@@ -69,9 +69,7 @@ def test_verilator_on_path(bare: Path, tmp_path: Path) -> None:
     root = tmp_path / "share"
     (root / "include").mkdir(parents=True)
     (root / "include" / "verilated.h").touch()
-    path = program(
-        bare, "verilator", f'test "$1" = --version && echo "Verilator 5.040 2025-08-30" || echo {root}'
-    )
+    path = program(bare, "verilator", f'test "$1" = --version && echo "Verilator 5.040 2025-08-30" || echo {root}')
     tool = toolchain.verilator()
     assert (tool.command, tool.root, tool.version) == ((str(path),), root, "5.040")
 

@@ -77,6 +77,7 @@ def _outcome(target: Target[_Measured], figures: list[Figure]) -> Outcome[_Measu
 
 # -------------------------------------------------------------------------------------- what targets are about
 
+
 def _codec(row: Row) -> Codec | None:
     """The codec that a row measures; None for a general compressor."""
     return parse_codec(row.codec, parse_kind(row.kind)) if row.codec in codec_names() else None

@@ -19,7 +19,6 @@ def designs() -> list[str]:
     return sorted(path.stem for path in (hls_root() / "designs").glob("*.yaml"))
 
 
-
 class _DesignLoader(yaml.SafeLoader):
     """Safe YAML that refuses a key that stands twice in one mapping, and anchors and aliases.
 
@@ -50,9 +49,7 @@ class _DesignLoader(yaml.SafeLoader):
 
 def locate(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
-    is_path = (
-        isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
-    )
+    is_path = isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
     path = Path(name_or_path) if is_path else hls_root() / "designs" / f"{text}.yaml"
     try:
         there = stat.S_ISREG(path.stat().st_mode)

@@ -23,7 +23,6 @@ _BURST_BYTES, _MAX_BURST_WORDS = 4096, 256  # AXI4: a burst stays inside 4 KB
 _LATENCY_CYCLES = 2048
 
 
-
 @dataclass(frozen=True)
 class Design:
     """A valid design point. Constructing one that breaks a rule raises DesignError with all violations.

@@ -16,7 +16,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MAX_LANE_BYTES = 0xFFFF  # a lane has a symbol of at most 8 bits in every beat
 
 
-
 def violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
     """Every broken rule, one line each, in the order of `PARAMETERS`, then the unknown keys."""
     lines = []

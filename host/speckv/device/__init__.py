@@ -30,6 +30,7 @@ __all__ = [
     "open_device",
 ]
 
+
 def open_device(design: Design | str | Path, backend: str = "software", **options: Any) -> Device:
     """Opens a device.
 

@@ -29,6 +29,7 @@ from speckv.resources import build_root, writable_folder
 if TYPE_CHECKING:
     from speckv.design import Design
 
+
 class _Batch(ctypes.Structure):
     """axis_batch of the harness."""
 
@@ -134,9 +135,7 @@ class _Kernel:
             f"({stats.beats_out} beats) delivered"
         )
         if state == RunState.PROTOCOL:
-            return DeviceError(
-                f"{self.name} broke the stream protocol {moved}: {self._model.message()}; it was reset"
-            )
+            return DeviceError(f"{self.name} broke the stream protocol {moved}: {self._model.message()}; it was reset")
         if state == RunState.FAULT:
             return DeviceError(f"{self.name} failed in simulation {moved}: {self._model.message()}; it was reset")
         if state == RunState.STUCK:
@@ -203,9 +202,7 @@ class CosimDevice(Device):
         stems = {path.stem for path in verilate.rtl_files(folder)}
         names = tuple(name for name in KERNELS if name in stems)
         if not names:
-            raise DeviceError(
-                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv or .v"
-            )
+            raise DeviceError(f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv or .v")
         known = committed.rtl_dir(design)
         for name in names:
             interface.check_registers(name, registers.read_map(known, name), registers.read_map(folder, name))

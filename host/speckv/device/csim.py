@@ -97,9 +97,7 @@ def build(
             path.write_text(text, encoding="utf-8")
         options = [*flags, f"-DSPECKV_KERNELS={listed}", "-Isrc", *(f"-I{include}" for include in includes)]
         units = [name for name in files if name.endswith(".cpp")]
-        log.run_all(
-            [[*tool.command, *options, "-c", unit, "-o", f"{Path(unit).stem}.o"] for unit in units], cwd=work
-        )
+        log.run_all([[*tool.command, *options, "-c", unit, "-o", f"{Path(unit).stem}.o"] for unit in units], cwd=work)
         objects = [f"{Path(unit).stem}.o" for unit in units]
         log.run([*tool.command, *link_flags, *objects, "-o", LIBRARY], cwd=work)
         for name in objects:
@@ -111,10 +109,7 @@ def build(
         "machine": platform.machine(),
         "flags": " ".join((*flags, *link_flags)),
     }
-    return (
-        cached_build(build_root() / design.name / "csim", tool.family, inputs, make, on_build=on_build)
-        / LIBRARY
-    )
+    return cached_build(build_root() / design.name / "csim", tool.family, inputs, make, on_build=on_build) / LIBRARY
 
 
 def _compiler(name: str, ap_types: Path | None) -> toolchain.Compiler:
@@ -122,9 +117,7 @@ def _compiler(name: str, ap_types: Path | None) -> toolchain.Compiler:
         return toolchain.clang()
     if name == "g++" and ap_types is not None:
         if not (ap_types / "ap_int.h").exists():
-            raise ToolError(
-                f"ap_types is {ap_types}, which holds no ap_int.h: pass the folder of Xilinx's headers"
-            )
+            raise ToolError(f"ap_types is {ap_types}, which holds no ap_int.h: pass the folder of Xilinx's headers")
         return toolchain.gxx()
     raise ToolError(
         f"C simulation with compiler {name!r} and ap_types {ap_types}: use compiler='clang' without "

@@ -25,9 +25,7 @@ def load(path: Path, signatures: Mapping[str, tuple[Any, list[Any]]]) -> ctypes.
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
-        raise ToolError(
-            f"{path} cannot be loaded ({error}): delete the folder {path.parent} and run again"
-        ) from error
+        raise ToolError(f"{path} cannot be loaded ({error}): delete the folder {path.parent} and run again") from error
     return library
 
 

@@ -89,9 +89,7 @@ def join_packets(
         return Batch(data, lengths)
     keeps = checks.listed("keeps", keeps, "None, or a list with None or a uint64 array [beats] per packet", DeviceError)
     if len(keeps) != len(packets):
-        raise DeviceError(
-            f"{len(keeps)} TKEEP arrays for {len(packets)} packets: pass one per packet, or None"
-        )
+        raise DeviceError(f"{len(keeps)} TKEEP arrays for {len(packets)} packets: pass one per packet, or None")
     keep = _join_keeps(keeps, lengths)
     if missing_words is None:
         return Batch(data, lengths, keep)
@@ -108,9 +106,7 @@ def _check_packet(index: int, packet: object) -> None:
         raise DeviceError(f"packet {index} is not contiguous, {expected}: pass np.ascontiguousarray(packet)")
 
 
-def _join_keeps(
-    keeps: Sequence[NDArray[np.uint64] | None], lengths: NDArray[np.uint32]
-) -> NDArray[np.uint64] | None:
+def _join_keeps(keeps: Sequence[NDArray[np.uint64] | None], lengths: NDArray[np.uint32]) -> NDArray[np.uint64] | None:
     if all(keep is None for keep in keeps):
         return None
     parts = []
@@ -120,9 +116,7 @@ def _join_keeps(
         elif isinstance(keep, np.ndarray) and keep.dtype == np.uint64 and keep.shape == (beats,):
             parts.append(keep)
         else:
-            raise DeviceError(
-                f"TKEEP of packet {index}: expected None or a uint64 array [{beats}], one word a beat"
-            )
+            raise DeviceError(f"TKEEP of packet {index}: expected None or a uint64 array [{beats}], one word a beat")
     return np.concatenate(parts)
 
 

@@ -154,9 +154,7 @@ def frames(kernel: str, headers: NDArray[np.void], answer: Answer) -> list[bytes
         _check_field(kernel, name, records[name], values)
     wrong = np.flatnonzero((records["codec"] != headers["codec"]) & (records["codec"] != Codec.RAW))
     if len(wrong):
-        raise _mismatch(
-            kernel, int(wrong[0]), "codec", records["codec"][wrong[0]], "the one asked for, or raw"
-        )
+        raise _mismatch(kernel, int(wrong[0]), "codec", records["codec"][wrong[0]], "the one asked for, or raw")
     made = [out.data[start:end].tobytes() for start, end in zip(out.starts, out.ends, strict=True)]
     for index, one in enumerate(made):
         _check_crc(kernel, index, "header_crc", records, one[: frame.HEADER_BYTES - 4])
@@ -198,9 +196,7 @@ def frame_packets(frames: Iterable[BytesLike] | BytesLike) -> Batch:
     views = [_frame_view(index, one) for index, one in enumerate(given)]
     for index, one in enumerate(views):
         if len(one) == 0 or len(one) % BEAT_BYTES:
-            raise FrameError(
-                f"frame {index} has {len(one)} bytes; {_FRAMES}", status=Status.TRUNCATED, offset=len(one)
-            )
+            raise FrameError(f"frame {index} has {len(one)} bytes; {_FRAMES}", status=Status.TRUNCATED, offset=len(one))
     lengths = np.array([len(one) // BEAT_BYTES for one in views], np.uint32)
     return Batch(np.frombuffer(b"".join(views), np.uint8).reshape(-1, BEAT_BYTES), lengths)
 

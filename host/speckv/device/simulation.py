@@ -66,9 +66,7 @@ class Model:
         self.library = native.load(path, {**_FUNCTIONS, **functions, **made})
         self.handle = getattr(self.library, constructor)(seed, round(1e6 / clock_mhz))
         if not self.handle:
-            raise DeviceError(
-                f"{name}: the verilated model does not come out of reset: check the RTL in {path.parent}"
-            )
+            raise DeviceError(f"{name}: the verilated model does not come out of reset: check the RTL in {path.parent}")
         # also when a device is dropped without being closed
         self.close = weakref.finalize(self, self.library.model_delete, self.handle)
         if wave is not None:
@@ -79,11 +77,11 @@ class Model:
         return str(self.library.model_message(self.handle).decode(errors="replace"))
 
     def levels(self, instance: str) -> list[str]:
-        """"name held/depth" of each FIFO below `instance` (as in "TOP.kv_compress") that holds something."""
+        """ "name held/depth" of each FIFO below `instance` (as in "TOP.kv_compress") that holds something."""
         return self._lines("model_levels", instance)
 
     def waits(self, instance: str) -> list[str]:
-        """"name value" of each wire of `instance` that says whether one of its processes waits for a FIFO."""
+        """ "name value" of each wire of `instance` that says whether one of its processes waits for a FIFO."""
         return self._lines("model_waits", instance)
 
     def _lines(self, function: str, instance: str) -> list[str]:

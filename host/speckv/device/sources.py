@@ -18,9 +18,7 @@ def hlsc_dir() -> Path:
     """Folder of the hlsc package, found without importing it. Raises ToolError if it is not installed."""
     spec = importlib.util.find_spec("hlsc")
     if spec is None or spec.origin is None:
-        raise ToolError(
-            "package hlsc is not importable: install speckv from its wheel or with `pip install -e .`"
-        )
+        raise ToolError("package hlsc is not importable: install speckv from its wheel or with `pip install -e .`")
     return Path(spec.origin).parent
 
 
@@ -36,9 +34,7 @@ def rendered(design: Design) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="speckv-render-") as folder:
         render(design, Path(folder))
         return {
-            name: text
-            for name, text in text_files(Path(folder)).items()
-            if Path(name).suffix in (".cpp", ".hpp", ".h")
+            name: text for name, text in text_files(Path(folder)).items() if Path(name).suffix in (".cpp", ".hpp", ".h")
         }
 
 

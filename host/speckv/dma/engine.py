@@ -185,9 +185,7 @@ class DmaEngine(ABC):
 
         return open_table(self.design, self.backend)
 
-    def run_channels(
-        self, batches: Sequence[Sequence[Descriptor]], *, timeout_cycles: int | None = None
-    ) -> RunResult:
+    def run_channels(self, batches: Sequence[Sequence[Descriptor]], *, timeout_cycles: int | None = None) -> RunResult:
         """Does a batch of each channel in one run, batch i on channel i; channels without one rest.
 
         Descriptors are taken from the channels in turn; each channel keeps its order. A channel whose batch did not

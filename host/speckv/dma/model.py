@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 Memory = NDArray[np.uint8]
 
 
-def run_batch(
-    design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory
-) -> tuple[NDArray[np.void], Traffic]:
+def run_batch(design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory) -> tuple[NDArray[np.void], Traffic]:
     """Does a batch, uint8 [beats, 64], on two memories, uint8 [bytes].
 
     Returns a completion for each descriptor, COMPLETION_DTYPE [descriptors], and what was moved.
@@ -71,9 +69,7 @@ class _Result(NamedTuple):
 
 
 class _Job:
-    def __init__(
-        self, design: Design, descriptor: np.void, segments: list[Segment], near: Memory, far: Memory
-    ) -> None:
+    def __init__(self, design: Design, descriptor: np.void, segments: list[Segment], near: Memory, far: Memory) -> None:
         self.design = design
         self.d = descriptor
         self.op = int(descriptor["op"])

@@ -83,7 +83,8 @@ def top_module(connectivity: Connectivity, address_bits: Mapping[str, int], bus_
         }
         for kernel in connectivity.kernels
     ]
-    return environment(NATIVE_DIR).get_template(_TEMPLATE).render(
+    template = environment(NATIVE_DIR).get_template(_TEMPLATE)
+    return template.render(
         controlled=list(address_bits),
         address_bits=max(address_bits.values()),
         bus_bits=bus_bits,
@@ -109,9 +110,7 @@ def build(
     Raises ToolError if RTL of a kernel or a tool is missing, or a tool fails.
     """
     sources = verilate.texts(
-        path
-        for path in verilate.rtl_files(folder)
-        if path.stem in connectivity.kernels or path.stem not in KERNELS
+        path for path in verilate.rtl_files(folder) if path.stem in connectivity.kernels or path.stem not in KERNELS
     )
     for kernel in connectivity.kernels:
         if not {f"{kernel}{suffix}" for suffix in verilate.RTL_SUFFIXES} & sources.keys():

@@ -160,9 +160,7 @@ def of_arrays(name: str, arrays: Mapping[str, NDArray[Any]], source: str) -> Att
     if values is not None and values.shape != keys.shape:
         raise FileError(f"{source}: V is {list(values.shape)}, expected the shape of K, {list(keys.shape)}")
     scale = _scale(arrays.get("scale"), head_dim, source)
-    return Attention(
-        name, keys[-layers:], queries, guesses, dtype, scale, None if values is None else values[-layers:]
-    )
+    return Attention(name, keys[-layers:], queries, guesses, dtype, scale, None if values is None else values[-layers:])
 
 
 def _bits(array: NDArray[Any], what: str) -> tuple[Bits, Dtype]:

@@ -260,9 +260,7 @@ class TableStreams:
                     self._depths[head].judge(False)
 
 
-def streams(
-    side: MemorySide, layers: int, heads: int, *, near_pages: int, prefetch: bool = True
-) -> list[TableStreams]:
+def streams(side: MemorySide, layers: int, heads: int, *, near_pages: int, prefetch: bool = True) -> list[TableStreams]:
     """The streams of each layer, in the order of the side's pages."""
     numbers = [range(layer * heads, (layer + 1) * heads) for layer in range(layers)]
     return [TableStreams(side, of_layer, near_pages=near_pages, prefetch=prefetch) for of_layer in numbers]

@@ -133,9 +133,7 @@ class PrefetchEngine(ABC):
         self.close()
 
     @abstractmethod
-    def _run(
-        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
-    ) -> TableRun:
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None) -> TableRun:
         """Does a batch, which was checked and has so many PREDICTs. Called under the lock."""
 
     @abstractmethod
@@ -153,9 +151,7 @@ class SoftwareTable(PrefetchEngine):
         super().__init__(design)
         self.table = PrefetchTable(self.parameters)
 
-    def _run(
-        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
-    ) -> TableRun:
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None) -> TableRun:
         before = self.table.counters
         results = self.table.run(batch)
         counters = Counters(*(a - b for a, b in zip(self.table.counters, before, strict=True)))
@@ -175,9 +171,7 @@ class KernelTable(PrefetchEngine):
     def _execute(self, commands: int, descriptors: int, places: int) -> tuple[Sequence[int], int | None]:
         """Runs the kernel on so much of each in control memory: its REGISTERS and its cycles. Called under the lock."""
 
-    def _run(
-        self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None
-    ) -> TableRun:
+    def _run(self, batch: NDArray[np.void], predicts: int, issue: bool, places: NDArray[np.uint32] | None) -> TableRun:
         beats = beats_of(batch)
         self.control[: beats.nbytes] = beats.reshape(-1)
         results = self.layout.results(self.control, predicts)

@@ -30,9 +30,7 @@ class Series:
     css: str
 
 
-def _x_axis(
-    left: float, right: float, top: float, bottom: float, marks: Sequence[float], label: str
-) -> list[str]:
+def _x_axis(left: float, right: float, top: float, bottom: float, marks: Sequence[float], label: str) -> list[str]:
     """Vertical grid lines with their numbers, and the label below them. Marks start at 0."""
     span = (right - left) / marks[-1]
     body = []
@@ -68,9 +66,7 @@ def bars(
         for bar in group:
             shown = f"{bar.value:.{digits}f}{unit}"
             drawn.append(text(left - 8, y + 13, bar.label, anchor="end", css="note"))
-            drawn.append(
-                rect(left, y + 2, bar.value * span, 15, bar.css, tip=f"{bar.label}: {shown} {bar.note}")
-            )
+            drawn.append(rect(left, y + 2, bar.value * span, 15, bar.css, tip=f"{bar.label}: {shown} {bar.note}"))
             end = left + bar.value * span
             if limit and end <= left + limit[0] * span < end + 40:  # keep the number clear of the line
                 end = left + limit[0] * span
@@ -81,9 +77,7 @@ def bars(
     if limit:
         x = left + limit[0] * span
         body.append(line(x, top - 4, x, y, "limit"))
-        body.append(
-            text(x, top - 10, limit[1], css="limit-label", anchor="end" if x > WIDTH / 2 else "start")
-        )
+        body.append(text(x, top - 10, limit[1], css="limit-label", anchor="end" if x > WIDTH / 2 else "start"))
     return document(title, description, y + 2 * LINE + 10, body)
 
 
@@ -204,9 +198,7 @@ def lines(
         y = bottom - (limit[0] - y_origin) * span_y
         body += [line(left, y, right, y, "limit"), text(right, y - 6, limit[1], css="limit-label", anchor="end")]
     for one in series:
-        points = [
-            (left + (float(np.log2(x)) - low) * span_x, bottom - (y - y_origin) * span_y) for x, y in one.points
-        ]
+        points = [(left + (float(np.log2(x)) - low) * span_x, bottom - (y - y_origin) * span_y) for x, y in one.points]
         body.append(path(points, f"line {one.css}"))
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="{one.css}"/>' for x, y in points]
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, x_axis, css="axis", anchor="middle"))
@@ -268,9 +260,7 @@ def heat_map(
     return document(title, description, bottom + 2 * LINE + 10, body)
 
 
-def profile(
-    title: str, description: str, values: np.ndarray, css: str, y_axis: str, x_axis: str = "channel"
-) -> str:
+def profile(title: str, description: str, values: np.ndarray, css: str, y_axis: str, x_axis: str = "channel") -> str:
     """One thin bar per position, e.g. the greatest magnitude of each channel, with a line at the median."""
     left, right, top, bottom = 46.0, WIDTH - 4.0, 30.0, 150.0
     marks = ticks(float(values.max()) or 1.0, 3)
@@ -284,9 +274,7 @@ def profile(
         ]
     for i, value in enumerate(values):
         height = float(value) * span_y
-        body.append(
-            rect(left + i * step, bottom - height, step * 0.8, height, css, tip=f"{x_axis} {i}: {value:.3g}")
-        )
+        body.append(rect(left + i * step, bottom - height, step * 0.8, height, css, tip=f"{x_axis} {i}: {value:.3g}"))
     median = float(np.median(values))
     y = bottom - median * span_y
     body += [line(left, y, right, y, "limit"), line(right - 122, top - 16, right - 98, top - 16, "limit")]

@@ -42,15 +42,11 @@ def page_flow(raw_bytes: int, frame_bytes: int, page: str) -> str:
     wide = 178.0
     near, far = 4.0, WIDTH - wide - 4
     body = [
-        _box(
-            near, 8, wide, 64, ["page, near memory", page, f"{raw_bytes:,} bytes of bf16".replace(",", " ")]
-        ),
+        _box(near, 8, wide, 64, ["page, near memory", page, f"{raw_bytes:,} bytes of bf16".replace(",", " ")]),
         _arrow(near + wide / 2, 72, near + wide / 2, 120),
         _box(near, 122, wide, 46, ["kv_compress", "C++ → RTL"], "box kernel"),
         _arrow(near + wide, 145, far, 145, "frame"),
-        _box(
-            far, 113, wide, 64, ["far memory", "header + payload", f"{frame_bytes:,} bytes".replace(",", " ")]
-        ),
+        _box(far, 113, wide, 64, ["far memory", "header + payload", f"{frame_bytes:,} bytes".replace(",", " ")]),
         _arrow(far + wide / 2, 177, far + wide / 2, 220),
         _box(far, 222, wide, 46, ["kv_decompress", "C++ → RTL"], "box kernel"),
         _arrow(far, 245, near + wide, 245, "page"),

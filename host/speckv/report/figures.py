@@ -164,8 +164,7 @@ def _bytes(result: Result) -> str:
         "Where the bytes of a frame go",
         "Bytes of values, of scales and of the header in one frame. "
         + " ".join(
-            f"{label}: " + ", ".join(f"{name} {value:.0f}" for name, value, _ in parts) + "."
-            for label, parts in rows
+            f"{label}: " + ", ".join(f"{name} {value:.0f}" for name, value, _ in parts) + "." for label, parts in rows
         ),
         rows,
         "bytes of a frame",
@@ -291,9 +290,7 @@ def _by_batch(result: Result) -> str:
     for way in DIRECTIONS:
         for row in _counted(result):
             if row.codec == LOSSY:
-                points = [
-                    (float(one.pages), page_bytes * one.pages / _cycles(one, way)) for one in row.batches
-                ]
+                points = [(float(one.pages), page_bytes * one.pages / _cycles(one, way)) for one in row.batches]
                 series.append(Series(f"{way} {row.kind}", points, _css(row, way)))
     bus = result.design.bus_bits // 8
     return charts.lines(
@@ -325,15 +322,11 @@ def _single_page(result: Result) -> str:
 
 def _timeline(result: Result) -> str:
     row = next(row for row in _counted(result) if row.codec == LOSSY and row.kind == "K")
-    rows = [
-        (kernel, spans, f"k{' pale' if kernel == DECOMPRESS else ''}") for kernel, spans in row.spans.items()
-    ]
+    rows = [(kernel, spans, f"k{' pale' if kernel == DECOMPRESS else ''}") for kernel, spans in row.spans.items()]
     return charts.timeline(
         f"Pages inside the kernels, {LOSSY} {row.kind}",
         "Cycles from a page's first beat in to its last beat out; pages overlap. "
-        + " ".join(
-            f"{kernel}: " + ", ".join(f"{a} to {b}" for a, b in spans) + "." for kernel, spans, _ in rows
-        ),
+        + " ".join(f"{kernel}: " + ", ".join(f"{a} to {b}" for a, b in spans) + "." for kernel, spans, _ in rows),
         rows,
         "clock cycles since the start of the call",
     )
@@ -360,9 +353,7 @@ def _stages(result: Result) -> str:
     for way, stages in result.journey.latency.items():
         # the same parts for both ways, so that they have one legend
         names = [stage.name.replace("near memory", "memory").replace("far memory", "memory") for stage in stages]
-        parts = [
-            (name, float(stage.cycles), css) for name, stage, css in zip(names, stages, shades, strict=True)
-        ]
+        parts = [(name, float(stage.cycles), css) for name, stage, css in zip(names, stages, shades, strict=True)]
         rows.append((way, parts))
     return charts.stacked(
         "Latency of one page by stage",

@@ -80,8 +80,7 @@ def load(design: Design) -> list[Kernel]:
         return [parse(name, report) for name, report in json.loads(text)["kernels"].items()]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StaleRtlError(
-            f"{path} is not a report that this version reads ({error!r}): "
-            f"make it anew with `speckv rtl {design.name}`"
+            f"{path} is not a report that this version reads ({error!r}): make it anew with `speckv rtl {design.name}`"
         ) from error
 
 

@@ -49,6 +49,4 @@ def heat(
     level = np.rint(np.clip(values / full, -1, 1) * _LEVELS).astype(np.int16) + _LEVELS
     palette = [negative] * _LEVELS + [positive] * (_LEVELS + 1)
     alpha = bytes(round(255 * (abs(i - _LEVELS) / _LEVELS) ** 0.75) for i in range(2 * _LEVELS + 1))
-    return (
-        "data:image/png;base64," + base64.b64encode(encode(level.astype(np.uint8), palette, alpha)).decode()
-    )
+    return "data:image/png;base64," + base64.b64encode(encode(level.astype(np.uint8), palette, alpha)).decode()

@@ -101,4 +101,3 @@ def _places(x: float, y: float, width: float) -> list[_Box]:
 
 def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
-

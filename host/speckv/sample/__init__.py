@@ -100,9 +100,7 @@ def load(folder: Traversable | None = None) -> Sample:
             )
         array = np.load(io.BytesIO(data), allow_pickle=False)
         if array.dtype != np.uint16 or array.shape != shape:
-            raise SampleError(
-                f"the sample file {name} is {array.dtype} {array.shape}, expected uint16 {shape}"
-            )
+            raise SampleError(f"the sample file {name} is {array.dtype} {array.shape}, expected uint16 {shape}")
         array.flags.writeable = False
         arrays.append(array)
     k, v, q, q_guessed = arrays

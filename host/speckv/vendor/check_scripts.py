@@ -95,9 +95,7 @@ def block_design(vendor: Vendor, text: str) -> list[str]:
 
 
 def _buses(vendor: Vendor, commands: list[tcl.Command]) -> Iterator[str]:
-    ends = {
-        f"{kernel}_1/{port}": what for kernel, its in vendor.interfaces.items() for port, what in its.ports.items()
-    }
+    ends = {f"{kernel}_1/{port}": what for kernel, its in vendor.interfaces.items() for port, what in its.ports.items()}
     joined = {("stream out", "stream in"), ("memory", ""), ("", "control"), ("", "")}
     connected: list[str] = []
     for command in commands:

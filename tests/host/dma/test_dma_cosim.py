@@ -53,9 +53,7 @@ OFFLOADS = [
 FETCHES = [one._replace(op=Op.FETCH, near=BACK + one.near) for one in OFFLOADS]
 COPIES = [one._replace(op=Op.COPY, near=BACK + one.near) for one in OFFLOADS]
 SCRUBS = [one._replace(op=Op.SCRUB) for one in OFFLOADS]
-SPLIT = [
-    one._replace(near=0, segments=(Segment(one.near, 64), Segment(one.near + 64, RAW - 64))) for one in FETCHES
-]
+SPLIT = [one._replace(near=0, segments=(Segment(one.near, 64), Segment(one.near + 64, RAW - 64))) for one in FETCHES]
 
 
 def statuses(result: BatchResult) -> list[DmaStatus]:

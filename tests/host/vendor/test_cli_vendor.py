@@ -190,9 +190,7 @@ def test_check_of_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         ("kv260", ["FLOW=vitis-hls"], "vivado -mode batch -nojournal -log vitis-hls/bitstream.log -source block"),
     ],
 )
-def test_make_does_the_same_steps(
-    name: str, variables: list[str], last: str, tools: FakeTools, tmp_path: Path
-) -> None:
+def test_make_does_the_same_steps(name: str, variables: list[str], last: str, tools: FakeTools, tmp_path: Path) -> None:
     tools.install()
     workspace.prepare(Design.load(name), tmp_path / name)
 
