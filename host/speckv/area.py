@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from speckv import rtl, toolchain
 from speckv.checks import shown
-from speckv.connectivity import of_design
 from speckv.device import verilate
 from speckv.device.build import CPUS, BuildLog, cached_build
-from speckv.device.sources import read_text
 from speckv.errors import ToolError
 from speckv.resources import build_root
+from speckv.sources import read_text
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -108,19 +107,19 @@ def estimate(
     `on_part` is called with what is mapped next. Raises ToolError for an unknown kernel, if Yosys is missing, fails or
     takes too long, and StaleRtlError if the RTL is not current.
     """
-    kernels = of_design(design).kernels if kernels is None else kernels
+    kernels = design.connectivity.kernels if kernels is None else kernels
     folder = _folder(design, kernels)
     return [of_kernel(design.name, folder, kernel, on_part=on_part) for kernel in kernels]
 
 
 def parts(design: Design, kernels: Sequence[str] | None = None) -> int:
     """How often `estimate` calls `on_part`. Raises what `estimate` raises."""
-    kernels = of_design(design).kernels if kernels is None else kernels
+    kernels = design.connectivity.kernels if kernels is None else kernels
     return parts_of(_folder(design, kernels), kernels)
 
 
 def _folder(design: Design, kernels: Sequence[str]) -> Path:
-    known = of_design(design).kernels
+    known = design.connectivity.kernels
     for kernel in kernels:
         if kernel not in known:
             raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(known)}")

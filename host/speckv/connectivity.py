@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from speckv.design import Design
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,3 @@ def with_channels(count: int) -> Connectivity:
         for channel in range(1, count)
     )
     return replace(SYSTEM, memory_ports=(*SYSTEM.memory_ports, *others))
-
-
-def of_design(design: Design) -> Connectivity:
-    """All kernels of a design."""
-    memory_side = with_channels(design.dma_channels)
-    return memory_side if design.prefetch is None else memory_side + PREFETCH

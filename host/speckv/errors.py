@@ -5,10 +5,7 @@ Every message names the thing, its value, what was expected and what to do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from speckv.pool.table import Miss
+import enum
 
 
 class SpeckvError(Exception):
@@ -66,8 +63,17 @@ class PoolError(SpeckvError):
     """The page pool was used wrongly: closed, a bad size, a key that is not there, or too full to take a page."""
 
 
+class Miss(enum.Enum):
+    """Why a block is not there."""
+
+    NEVER_STORED = "never stored"
+    EVICTED = "evicted"
+    OTHER_NAMESPACE = "stored under another namespace"
+    CORRUPT = "damaged in far memory"
+
+
 class MissError(PoolError):
-    """A block is not in the pool; the message names it and why. `reason` is a `speckv.pool.Miss`."""
+    """A block is not in the pool; the message names it and why. `reason` is that."""
 
     def __init__(self, message: str, reason: Miss) -> None:
         super().__init__(message)

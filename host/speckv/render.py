@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from speckv import checks
+from speckv import checks, sources
 from speckv.board import split_bank
-from speckv.connectivity import KERNELS, of_design
+from speckv.connectivity import KERNELS
 from speckv.design import Design
 from speckv.errors import ToolError
 from speckv.resources import hls_root, write_if_changed
@@ -68,7 +69,7 @@ def render(
     names = templates(source)
     if not names:
         raise ToolError(f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely")
-    wiring = of_design(design)
+    wiring = design.connectivity
     absent = {f"{kernel}.cpp{_SUFFIX}" for kernel in KERNELS if kernel not in wiring.kernels}
     wanted = [name for name in names if name.as_posix() not in absent and files.applies(name.as_posix(), design)]
     texts: dict[str, str] = {}
@@ -89,8 +90,19 @@ def render(
     return sorted(Path(out_dir) / output for output in texts)
 
 
+def rendered(design: Design) -> dict[str, str]:
+    """The design's rendered C++ by file name; nothing is left on disk."""
+    with tempfile.TemporaryDirectory(prefix="speckv-render-") as folder:
+        render(design, Path(folder))
+        return {
+            name: text
+            for name, text in sources.text_files(Path(folder)).items()
+            if Path(name).suffix in (".cpp", ".hpp", ".h")
+        }
+
+
 def _require_bank(design: Design, memory: str, bank: str) -> None:
-    known = of_design(design).memories
+    known = design.connectivity.memories
     if memory not in known:
         raise ToolError(f"there is no memory {checks.shown(memory)}, the kernels reach {', '.join(known)}")
     if split_bank(bank) is None:

@@ -18,10 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speckv import toolchain
+from speckv import render, sources, toolchain
 from speckv.checks import cut, shown
-from speckv.connectivity import of_design
-from speckv.device import sources
 from speckv.errors import StaleRtlError, ToolError
 from speckv.resources import build_root, hls_root
 
@@ -33,7 +31,6 @@ REPORT = "report.json"
 MANIFEST_VERSION = 1
 MAX_CHANGES_NAMED = 8
 # hlsc's files that decide what it emits; the command line does not
-_HLSC_SUFFIXES = (".py", ".h", ".hpp", ".sv")
 _HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "deadlock.py", "formal/")
 
 
@@ -52,7 +49,7 @@ def generate(design: Design, out_dir: Path | None = None) -> Path:
     target = rtl_dir(design) if out_dir is None else Path(out_dir)
     _require_folder(target)
     tools = toolchain.synth_versions()
-    rendered = sources.rendered(design)
+    rendered = render.rendered(design)
     inputs = _hashes(_inputs(rendered))
     outputs = _compile(design, rendered)
     changed = _changes("input", inputs, _hashes(_inputs(rendered)))
@@ -80,7 +77,7 @@ def check(design: Design, folder: Path | None = None, *, regenerate: bool = True
     """
     folder = rtl_dir(design) if folder is None else folder
     manifest = _read_manifest(design, folder)
-    rendered = sources.rendered(design)
+    rendered = render.rendered(design)
     changes = [
         *_changes("input", manifest["inputs"], _hashes(_inputs(rendered))),
         *_changes("option", manifest["options"], _options(design)),
@@ -122,23 +119,17 @@ def at_hand(design: Design) -> Path:
 
 
 def _options(design: Design) -> dict[str, Any]:
-    return {"kernels": list(of_design(design).kernels), "clock_ns": round(1000 / design.clock_mhz, 6)}
+    return {"kernels": list(design.connectivity.kernels), "clock_ns": round(1000 / design.clock_mhz, 6)}
 
 
 def _inputs(rendered: Mapping[str, str]) -> dict[str, str]:
     """Text of everything that decides the RTL, by a name that is the same on every machine."""
-    hlsc = sources.text_files(sources.hlsc_dir(), _HLSC_SUFFIXES)
+    hlsc = sources.text_files(sources.hlsc_dir(), sources.HLSC_SUFFIXES)
     return {
         **{f"rendered/{name}": text for name, text in rendered.items()},
         **{f"include/{name}": text for name, text in sources.text_files(hls_root() / "include").items()},
         **{f"hlsc/{name}": text for name, text in hlsc.items() if not name.startswith(_HLSC_NOT_INPUT)},
     }
-
-
-def compiler_hash() -> str:
-    """Of hlsc's sources: what it makes of the same C++ is the same as long as they are."""
-    texts = sources.text_files(sources.hlsc_dir(), _HLSC_SUFFIXES)
-    return hashlib.sha256("".join(f"{name}\n{texts[name]}" for name in sorted(texts)).encode()).hexdigest()
 
 
 def _hashes(texts: Mapping[str, str]) -> dict[str, str]:
@@ -165,7 +156,7 @@ def _compile(design: Design, rendered: Mapping[str, str]) -> dict[str, str]:
             path = Path(work) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        for kernel in of_design(design).kernels:
+        for kernel in design.connectivity.kernels:
             try:
                 compiled = hlsc.compile_kernel(
                     Path(work) / f"{kernel}.cpp",

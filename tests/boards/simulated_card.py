@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from speckv import checks, rtl
-from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.dma.links import link
 from speckv.dma.system import SimulatedSystem
@@ -56,7 +55,7 @@ class SimulatedCard:
     """Kernels of a design by name, and banks by theirs; `bank_of` names the bank of each memory of the design."""
 
     def __init__(self, design: Design, bank_of: Callable[[str], str]) -> None:
-        connectivity = of_design(design)
+        connectivity = design.connectivity
         self.banks: dict[str, Bank] = {}
         self._running: set[str] = set()
         self._system = SimulatedSystem(design, rtl.current(design), connectivity, seed=1, stuck_cycles=checks.MAX_COUNT)

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from simulated_card import Bank, SimulatedCard
-from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.render import render
 from speckv.vendor import interface
@@ -239,7 +238,7 @@ class StrictXrt:
 
 def interfaces(design: Design) -> dict[str, interface.Interface]:
     """What the metadata of a bitstream say of each kernel."""
-    wiring = of_design(design)
+    wiring = design.connectivity
     with TemporaryDirectory() as folder:
         render(design, Path(folder))
         texts = {kernel: (Path(folder) / f"{kernel}.cpp").read_text() for kernel in wiring.kernels}

@@ -13,7 +13,7 @@ from dma_material import BEAT, HALF, Twin, mixed, near_piece, stored
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, DmaStatus, Link, Op, Segment, open_engine
 from speckv.dma.cosim import CosimEngine, MemoryFault
-from speckv.dma.engine import MAX_BATCH_BEATS
+from speckv.dma.descriptor import MAX_BATCH_BEATS
 from speckv.errors import DeviceTimeout, DmaError
 
 # small RTL, which takes less time to make

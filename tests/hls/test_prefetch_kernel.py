@@ -9,8 +9,8 @@ from typing import Any
 import hlsc
 import pytest
 from hlsc.schedule import Scheduler
+from speckv import sources
 from speckv.design import Design
-from speckv.device import sources
 from speckv.prefetch.parameters import TableParameters
 from speckv.render import render
 

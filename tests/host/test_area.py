@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from speckv import area, cli, rtl, toolchain
+from speckv import area, cli, rtl, sources, toolchain
 from speckv.design import Design
-from speckv.device import sources
 from speckv.errors import ToolError
 
 DOUBLE = """\

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from speckv import board
-from speckv.connectivity import of_design
+from speckv.board_facts import BOARDS
 from speckv.design import Design, designs
 from speckv.errors import DesignError, ToolError
 
@@ -24,14 +23,14 @@ def violations(design: Design, **changes: Any) -> list[str]:
 
 def test_each_board_has_a_design() -> None:
     placed = {one.board.name: name for name in designs() if (one := Design.load(name)).board}
-    assert sorted(placed) == sorted(board.boards())
+    assert sorted(placed) == sorted(BOARDS)
     assert {name.replace("_", "-") for name in placed.values()} == set(placed)
 
 
 @pytest.mark.parametrize("name", ["u55c", "u280", "u250", "v80", "kv260", "zcu104", "pynq_z2"])
 def test_shipped_designs_are_whole(name: str) -> None:
     design = Design.load(name)
-    assert design.board and set(design.board.banks) == set(of_design(design).memories)
+    assert design.board and set(design.board.banks) == set(design.connectivity.memories)
     assert Design.from_mapping(name, design.parameters()) == design
 
 
@@ -84,24 +83,24 @@ def test_channels_may_share_the_bank_for_batches() -> None:
 
 
 def test_banks_have_a_size() -> None:
-    u55c = board.boards()["u55c"]
+    u55c = BOARDS["u55c"]
     assert u55c.banks("HBM[8:31]").size_bytes == 24 * (512 << 20)
     assert u55c.banks("HOST[0]").size_bytes == 0, "the host decides"
     with pytest.raises(ToolError, match=r"'DDR\[0\]' is no bank, .* HBM\[0\] or a range up to HBM\[31\], HOST\[0\]"):
         u55c.banks("DDR[0]")
     with pytest.raises(ToolError, match=r"'DDR\[0:1\]' is no bank, .* which has DDR\[0\] to DDR\[3\], H"):
-        board.boards()["u250"].banks("DDR[0:1]")
+        BOARDS["u250"].banks("DDR[0:1]")
 
 
 @pytest.mark.parametrize("text", ["HBM", "HBM[3:2]", "HBM[\u0663]", "HBM[0:\uff17]", "hbm[0]", "HBM[0]\n"])
 def test_banks_are_written_as_linkers_read_them(text: str) -> None:
     with pytest.raises(ToolError, match="is no bank, and no range of banks, of board u55c"):
-        board.boards()["u55c"].banks(text)
+        BOARDS["u55c"].banks(text)
 
 
 def test_shares_of_a_device() -> None:
     none = dict.fromkeys(("lut", "lutram", "ff", "ramb18", "ramb36", "uram", "dsp"), 0)
-    pynq = board.boards()["pynq-z2"]
+    pynq = BOARDS["pynq-z2"]
     shares = pynq.shares(none | {"lut": 106_400, "ramb18": 100, "ramb36": 20, "dsp": 11})
     assert shares == {"lut": 2.0, "ff": 0.0, "uram": 0.0, "dsp": 0.05, "ramb36": 0.5}
     assert pynq.shares(none | {"uram": 1})["uram"] == float("inf")

@@ -15,9 +15,9 @@ from pathlib import Path
 import hlsc
 import numpy as np
 import pytest
-from speckv import rtl, toolchain
+from speckv import rtl, sources, toolchain
 from speckv.design import Design
-from speckv.device import COMPRESS, DECOMPRESS, Device, cosim, open_device, sources, verilate
+from speckv.device import COMPRESS, DECOMPRESS, Device, cosim, open_device, verilate
 from speckv.errors import CapabilityError, DeviceError, DeviceTimeout, StaleRtlError, ToolError
 
 DESIGN = Design.load("tiny")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speckv import model, toolchain
+from speckv import model, render, toolchain
 from speckv.design import Design
-from speckv.device import COMPRESS, DECOMPRESS, Device, csim, open_device, sources
+from speckv.device import COMPRESS, DECOMPRESS, Device, csim, open_device
 from speckv.errors import DeviceError, ToolError
 from speckv.frame import Codec, Header, Kind
 
@@ -53,13 +53,13 @@ void NAME(hls::stream<axis_beat> &in, hls::stream<axis_beat> &out) {
 
 
 def echo_texts() -> dict[str, str]:
-    """Sources of both kernels, as `sources.rendered` gives them."""
+    """Sources of both kernels, as `render.rendered` gives them."""
     return {f"{name}.cpp": ECHO_CPP.replace("NAME", name) for name in (COMPRESS, DECOMPRESS)}
 
 
 @pytest.fixture
 def echo_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "rendered", lambda design: echo_texts())
+    monkeypatch.setattr(render, "rendered", lambda design: echo_texts())
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_capabilities(echo: Device) -> None:
 
 def test_cpp_with_an_error_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPECKV_BUILD", str(tmp_path))
-    monkeypatch.setattr(sources, "rendered", lambda design: {"kv_compress.cpp": "int broken = no_such_name;"})
+    monkeypatch.setattr(render, "rendered", lambda design: {"kv_compress.cpp": "int broken = no_such_name;"})
     with pytest.raises(ToolError, match=r"(?s)building clang failed; the end of .*no_such_name"):
         open_device(DESIGN, "csim")
 
@@ -212,9 +212,10 @@ SANITIZED = """
 import sys
 sys.path.insert(0, {folder!r})
 import test_csim
-from speckv.device import COMPRESS, open_device, sources
+from speckv import render
+from speckv.device import COMPRESS, open_device
 if {mode} >= 0:
-    sources.rendered = lambda design: test_csim.echo_texts()
+    render.rendered = lambda design: test_csim.echo_texts()
 with open_device("tiny", "csim", sanitize={sanitize!r}) as device:
     if {mode} >= 0:
         device.run(COMPRESS, [test_csim.packet({mode})])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from speckv import rtl
-from speckv.connectivity import of_design
 from speckv.design import Design
 from speckv.device.interface import recorded_ports
 from speckv.errors import ToolError
@@ -118,7 +117,7 @@ def test_a_design_without_a_prefetch_table_has_no_kernel_for_it(tmp_path: Path) 
 
 def test_the_linker_gets_the_connectivity_of_the_simulated_system(tmp_path: Path) -> None:
     """Every end in link.cfg is a port of the RTL, and every stream port of the RTL has its place in it."""
-    wiring = of_design(TINY)
+    wiring = TINY.connectivity
     render(TINY, tmp_path, banks={"far": "HBM[0:7]", "near": "HOST[0]"})
     lines = (tmp_path / "link.cfg").read_text().splitlines()
     options = [line.split("=", 1) for line in lines if line and line[0] not in "#["]

@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from speckv import rtl, toolchain
+from speckv import render, rtl, sources, toolchain
 from speckv.connectivity import KERNELS
 from speckv.design import Design
-from speckv.device import sources
 from speckv.errors import StaleRtlError, ToolError
 
 DESIGN = Design.load("tiny")
@@ -138,8 +137,8 @@ def test_new_and_missing_inputs_are_named(checkout: Path, compiler: Compiler) ->
 
 def test_changed_rendering_is_named(checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     rtl.generate(DESIGN)
-    texts = {**sources.rendered(DESIGN), "kv_compress.cpp": "// other"}
-    monkeypatch.setattr(sources, "rendered", lambda design: texts)
+    texts = {**render.rendered(DESIGN), "kv_compress.cpp": "// other"}
+    monkeypatch.setattr(render, "rendered", lambda design: texts)
     with pytest.raises(StaleRtlError, match=r"input rendered/kv_compress\.cpp changed"):
         rtl.current(DESIGN)
 
@@ -331,7 +330,7 @@ def test_hlsc_refusals_name_kernel_and_line(monkeypatch: pytest.MonkeyPatch) -> 
     pytest.importorskip("circt", reason="circt is missing: pip install 'speckv[synth]'")
     source = '#include "hls_stream.h"\nvoid NAME(hls::stream<int> &in, int *p) {\n  *p = in.read();\n}\n'
     texts = {f"{kernel}.cpp": source.replace("NAME", kernel) for kernel in KERNELS}
-    monkeypatch.setattr(sources, "rendered", lambda design: texts)
+    monkeypatch.setattr(render, "rendered", lambda design: texts)
     with pytest.raises(ToolError, match=r"hlsc refuses kv_dma of design tiny: .*kv_dma\.cpp:[23]"):
         rtl.generate(DESIGN, Path("/nowhere"))
 

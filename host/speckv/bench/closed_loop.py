@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from speckv.bench.prefetch import KEPT, ON_DEMAND, LoopRow, loop_rows
+from speckv.bench.loop_rows import KEPT, ON_DEMAND, LoopRow, loop_rows
 from speckv.design import Design
 from speckv.dma import open_engine
 from speckv.dma.links import Link

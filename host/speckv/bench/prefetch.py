@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from speckv.bench.loop_rows import KEPT, ON_DEMAND, LoopRow, loop_rows
 from speckv.bench.results import HOST
 from speckv.design import Design
 from speckv.dma.links import Link
 from speckv.errors import PrefetchError
 from speckv.prefetch import blocks, decode, evaluate
 from speckv.prefetch.attention import Attention
-from speckv.prefetch.decode import Decoded
 from speckv.prefetch.evaluate import Quality, Replay, Tuned
 from speckv.prefetch.mooncake import Request
 from speckv.prefetch.parameters import TableParameters
 from speckv.prefetch.policies import PolicyFactory
-from speckv.prefetch.prefetcher import PrefetchCounts
 from speckv.prefetch.select import Layout, top_pages
 from speckv.prefetch.source import LinkModel
 
@@ -33,7 +32,6 @@ INDEX_BITS = 2
 INDEX = f"{INDEX_BITS}-bit index, true query"
 BEST = "best pages"
 """Beside the policies: pages chosen with the true query, by an index of K and by K."""
-ON_DEMAND, KEPT = "on demand", "pages kept, no prefetch"
 LOOP_POLICIES = (evaluate.HISTORY, evaluate.TABLE, evaluate.SPECULATIVE, evaluate.COMBINED)
 LAYER_NS = 10_000.0
 """What a layer takes in one step of decoding, besides waiting: a short time, which hides little."""
@@ -48,24 +46,6 @@ class PageRow:
     policy: str
     bytes: int
     quality: Quality
-
-
-@dataclass(frozen=True)
-class LoopRow:
-    """One way through the decode loop. `hidden`: share of the waiting on demand that is gone; `hidden_beyond_kept`:
-    share of what is left when pages are kept but none prefetched. `read_bytes` and `wasted_bytes` are raw, in a step.
-    """
-
-    dataset: str
-    link: str
-    way: str
-    stall_cycles_per_step: float
-    hidden: float
-    hidden_beyond_kept: float
-    depth: float
-    read_bytes: float
-    wasted_bytes: float
-    counts: PrefetchCounts
 
 
 @dataclass(frozen=True)
@@ -187,31 +167,6 @@ def _loops(
         source = LinkModel(link, clock_mhz, page_bytes)
         done[way] = decode.run(loop, policy, source, near_pages=near_pages, first=first)
     return loop_rows(dump.name, link.name, done, page_bytes)
-
-
-def loop_rows(dataset: str, link: str, done: Mapping[str, Decoded], page_bytes: int) -> list[LoopRow]:
-    """A row for each way through the loop, among them `ON_DEMAND` and `KEPT`; a page has so many raw bytes."""
-    stalls = {way: one.stall_cycles_per_step for way, one in done.items()}
-    return [
-        LoopRow(
-            dataset=dataset,
-            link=link,
-            way=way,
-            stall_cycles_per_step=stalls[way],
-            hidden=_gone(stalls[way], stalls[ON_DEMAND]),
-            hidden_beyond_kept=_gone(stalls[way], stalls[KEPT]),
-            depth=one.depth,
-            read_bytes=page_bytes * (one.counts.missed + one.counts.issued) / one.steps,
-            wasted_bytes=page_bytes * one.counts.wasted / one.steps,
-            counts=one.counts,
-        )
-        for way, one in done.items()
-    ]
-
-
-def _gone(stall: float, before: float) -> float:
-    """How much of the waiting is gone; 0 if there was none."""
-    return 1 - stall / before if before else 0.0
 
 
 def measure_blocks(

@@ -9,8 +9,9 @@ from typing import Any
 from speckv import area
 from speckv.bench import prefetch_board, prefetch_table
 from speckv.bench.closed_loop import CODEC
+from speckv.bench.loop_rows import LoopRow
 from speckv.bench.output import target_json, target_table
-from speckv.bench.prefetch import INDEX, LoopRow, Result
+from speckv.bench.prefetch import INDEX, Result
 from speckv.bench.prefetch_targets import TARGETS
 from speckv.bench.targets import outcomes_of
 from speckv.console import table as text_table

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckv import board, frame
+from speckv import frame
+from speckv.design import placement
 from speckv.prefetch.parameters import RANGES
 
 
@@ -157,6 +158,6 @@ PARAMETERS: dict[str, Parameter] = {
         rule="a mapping with name, banks and, for devices of several SLRs, slr",
         remedy="write them as hls/designs/u55c.yaml does, or leave the block out",
         optional=True,
-        schema=board.schema(),
+        schema=placement.schema(),
     ),
 }

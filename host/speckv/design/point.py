@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from speckv import board, frame
+from speckv import frame
 from speckv.checks import shown, typed
 from speckv.code_tables import code_tables
+from speckv.connectivity import PREFETCH, Connectivity, with_channels
 from speckv.design.file import locate, read
 from speckv.design.parameters import PARAMETERS
+from speckv.design.placement import Placement
 from speckv.design.rules import violations
 from speckv.errors import DesignError
 from speckv.prefetch.parameters import TableParameters
@@ -45,7 +47,7 @@ class Design:
     engines: int = 1
     dma_channels: int = 1
     prefetch: TableParameters | None = None
-    board: board.Placement | None = None
+    board: Placement | None = None
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +82,7 @@ class Design:
         if "prefetch" in values:
             values["prefetch"] = TableParameters(**values["prefetch"])
         if "board" in values:
-            values["board"] = board.Placement.of(values["board"])
+            values["board"] = Placement.of(values["board"])
         return cls(name=name, **values)
 
     def parameters(self) -> dict[str, Any]:
@@ -123,6 +125,12 @@ class Design:
         return f"{self.hash:016x}"
 
     # ------------------------------------------------------------------------------------------- derived
+
+    @cached_property
+    def connectivity(self) -> Connectivity:
+        """All its kernels, and how they are wired."""
+        memory_side = with_channels(self.dma_channels)
+        return memory_side if self.prefetch is None else memory_side + PREFETCH
 
     @property
     def lanes(self) -> int:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from speckv import board, frame
+from speckv import frame
 from speckv.checks import cut, shown, suggestion, typed
 from speckv.connectivity import KERNELS, SYSTEM, with_channels
+from speckv.design import placement
 from speckv.design.parameters import PARAMETERS, Parameter
 from speckv.prefetch.parameters import violations as table_violations
 
@@ -44,7 +45,7 @@ def violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
 
 def _board_violations(mapping: Mapping[str, Any]) -> list[str]:
     kernels = KERNELS if "prefetch" in mapping else SYSTEM.kernels
-    return board.violations(mapping.get("board"), with_channels(mapping.get("dma_channels", 1)).memories, kernels)
+    return placement.violations(mapping.get("board"), with_channels(mapping.get("dma_channels", 1)).memories, kernels)
 
 
 def _lane_violations(mapping: Mapping[str, Any]) -> list[str]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from speckv import checks, toolchain
-from speckv.device import native, sources
+from speckv import checks, render, sources, toolchain
+from speckv.device import native
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
 from speckv.device.native import NUMBER, POINTER, TEXT
@@ -64,7 +64,7 @@ def build(
     """
     tool = _compiler(compiler, ap_types)
     watched, link_flags = _sanitizing(tool, sanitize)
-    texts = sources.rendered(design)
+    texts = render.rendered(design)
     folders = [*([] if ap_types is None else [ap_types]), *sources.include_dirs()]
     includes = [f"include{index}" for index in range(len(folders))]
     headers = {

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from speckv.device import registers
-from speckv.device.sources import read_text
 from speckv.errors import DeviceError, ToolError
 from speckv.rtl import REPORT
+from speckv.sources import read_text
 
 MAX_DIFFERENCES_NAMED = 6
 _DIRECTIONS = {"IN": "in", "OUT": "out"}

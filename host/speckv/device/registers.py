@@ -13,8 +13,8 @@ from typing import Any
 
 from speckv import checks
 from speckv.checks import shown
-from speckv.device.sources import read_text
 from speckv.errors import DeviceError
+from speckv.sources import read_text
 
 WORD_BYTES, WORD_BITS = 4, 32
 WORD_MASK = (1 << WORD_BITS) - 1

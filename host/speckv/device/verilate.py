@@ -16,7 +16,7 @@ from typing import Protocol
 from speckv import toolchain
 from speckv.device import interface
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
-from speckv.device.sources import read_text
+from speckv.sources import read_text
 
 LIBRARY = "libmodel.so"
 COMMON_HEADER = "verilated_model.h"

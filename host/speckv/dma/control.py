@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckv.connectivity import suffix
-from speckv.dma.descriptor import BEAT_BYTES, Traffic
-from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, RunResult, channel_result
+from speckv.dma.descriptor import BEAT_BYTES, MAX_BATCH, MAX_BATCH_BEATS, Traffic
+from speckv.dma.engine import RunResult, channel_result
 
 COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
 """Offset in bytes of the completions; the batch begins at 0, unless it is somewhere else."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.connectivity import of_design, suffix
+from speckv.connectivity import suffix
 from speckv.device.simulation import STUCK_CYCLES
 from speckv.dma import control
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor
@@ -100,7 +100,7 @@ class CosimEngine(DmaEngine):
         self._system = SimulatedSystem(
             design,
             committed.current(design) if rtl is None else checks.path("rtl", rtl, DmaError),
-            of_design(design),
+            design.connectivity,
             seed=seed,
             stuck_cycles=stuck_cycles,
             wave=None if wave is None else wave / f"{TOP}.vcd",

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from speckv import checks, frame
 from speckv.errors import DmaError
 
+MAX_BATCH, MAX_BATCH_BEATS = 4096, 1 << 18
+"""Most descriptors of a batch, and most beats of it, with their segments."""
+
 BEAT_BYTES = frame.BEAT_BYTES
 MAX_SEGMENTS = 64
 _SEGMENTS_PER_BEAT = 4

@@ -19,6 +19,8 @@ from speckv.dma import model
 from speckv.dma.descriptor import (
     BEAT_BYTES,
     DESCRIPTOR_DTYPE,
+    MAX_BATCH,
+    MAX_BATCH_BEATS,
     Descriptor,
     Traffic,
     completions,
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     from speckv.design import Design
     from speckv.device.registers import Registers
     from speckv.prefetch.engine import PrefetchEngine
-
-MAX_BATCH = 4096
-MAX_BATCH_BEATS = 1 << 18
 
 
 @dataclass(frozen=True)

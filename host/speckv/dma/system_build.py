@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from speckv.connectivity import KERNELS, Connectivity
 from speckv.device import interface, registers, verilate
 from speckv.device.build import NATIVE_DIR
-from speckv.device.sources import read_text
 from speckv.errors import DeviceError, ToolError
 from speckv.render import environment
 from speckv.resources import build_root
+from speckv.sources import read_text
 
 if TYPE_CHECKING:
     from speckv.design import Design

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from speckv.errors import FrameError
 from speckv.frame.header import BytesLike, Header, byte_view, crc32c, field_offset, refusal, truncated
@@ -22,11 +22,39 @@ from speckv.frame.names import (
 )
 from speckv.frame.sizes import is_fixed_size, raw_bytes
 
-if TYPE_CHECKING:
-    from speckv.design import Design
-
-
 _KINDS = frozenset(map(int, Kind))
+
+
+class Limits(Protocol):
+    """What a design takes; a `speckv.Design` is one."""
+
+    @property
+    def codec_ids(self) -> frozenset[int]:
+        """Header ids of its codecs."""
+
+    @property
+    def dtype_ids(self) -> frozenset[int]:
+        """Header ids of its dtypes."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a page."""
+
+    @property
+    def max_channels(self) -> int:
+        """Most channels of a page."""
+
+    @property
+    def tile_tokens(self) -> int:
+        """Tokens of a K group."""
+
+    @property
+    def group_channels(self) -> int:
+        """Channels of a V group."""
+
+    @property
+    def scale_bits(self) -> int:
+        """Bits of a group's scale."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +71,26 @@ class _Finding:
         return refusal(self.status, field_offset(self.field), self.field, self.value, self.expected)
 
 
-def check_request(header: Header, design: Design) -> Status:
+def check_request(header: Header, design: Limits) -> Status:
     """The status that `kv_compress` gives a request's header: OK or one of 1 to 7."""
     finding = _inspect(header, design, is_frame=False)
     return finding.status if finding else Status.OK
 
 
-def check_frame(header: Header, design: Design) -> Status:
+def check_frame(header: Header, design: Limits) -> Status:
     """The status that `kv_decompress` gives a frame's header: OK or one of 1 to 8."""
     finding = _inspect(header, design, is_frame=True)
     return finding.status if finding else Status.OK
 
 
-def require_decodable(header: Header, payload_bytes: int, design: Design) -> None:
+def require_decodable(header: Header, payload_bytes: int, design: Limits) -> None:
     """Raise FrameError unless the design decodes a payload of that many bytes with this header, CRCs apart."""
     finding = _inspect(header, design, is_frame=False) or _inspect_payload(header, payload_bytes)
     if finding:
         raise finding.error()
 
 
-def _inspect(header: Header, design: Design, *, is_frame: bool) -> _Finding | None:
+def _inspect(header: Header, design: Limits, *, is_frame: bool) -> _Finding | None:
     """The first rule that the header breaks, in the order of the format's status table."""
     if header.magic != MAGIC:
         return _Finding(Status.BAD_MAGIC, "magic", f"{header.magic:#010x}", f"{MAGIC:#010x} (SKVF)")
@@ -84,7 +112,7 @@ def _inspect(header: Header, design: Design, *, is_frame: bool) -> _Finding | No
     return _inspect_geometry(header, design) or (_inspect_payload(header, header.payload_bytes) if is_frame else None)
 
 
-def _inspect_geometry(header: Header, design: Design) -> _Finding | None:
+def _inspect_geometry(header: Header, design: Limits) -> _Finding | None:
     bad = Status.BAD_GEOMETRY
     if not 1 <= header.tokens <= design.max_tokens:
         return _Finding(bad, "tokens", header.tokens, f"1 to {design.max_tokens}, the design's max_tokens")
@@ -121,7 +149,7 @@ def _some(enumeration: type[Codec] | type[Dtype], ids: frozenset[int]) -> str:
     return ", ".join(f"{i} ({enumeration(i).label})" for i in sorted(ids)) + " of this design"
 
 
-def parse_frame(buffer: BytesLike, design: Design) -> tuple[Header, memoryview]:
+def parse_frame(buffer: BytesLike, design: Limits) -> tuple[Header, memoryview]:
     """The header and the payload (a view, no copy) of exactly one frame.
 
     Raises FrameError, which names the status, the offset, the value, the expectation and the remedy, for
@@ -139,7 +167,7 @@ def parse_frame(buffer: BytesLike, design: Design) -> tuple[Header, memoryview]:
     return header, payload
 
 
-def iter_frames(buffer: BytesLike, design: Design) -> Iterator[tuple[Header, memoryview]]:
+def iter_frames(buffer: BytesLike, design: Limits) -> Iterator[tuple[Header, memoryview]]:
     """`parse_frame` over frames that follow each other without a gap. FrameError at the first bad one."""
     view = byte_view(buffer)
     start = 0
@@ -153,7 +181,7 @@ def iter_frames(buffer: BytesLike, design: Design) -> Iterator[tuple[Header, mem
         start += frame_bytes
 
 
-def _parse_header(view: memoryview, design: Design) -> tuple[Header, int]:
+def _parse_header(view: memoryview, design: Limits) -> tuple[Header, int]:
     """The checked header of the frame at the start of `view`, and the frame's length in bytes."""
     header = Header.unpack(view)
     finding = _inspect(header, design, is_frame=True)

@@ -8,12 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from speckv.connectivity import of_design
 from speckv.device.registers import Field, Register, RegisterMap, Registers
-from speckv.device.sources import read_text
 from speckv.errors import DeviceError, DeviceTimeout
 from speckv.hardware.transport import Buffer, Words
 from speckv.render import render
+from speckv.sources import read_text
 from speckv.vendor import interface
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def register_map(design: Design, kernel: str) -> RegisterMap:
         render(design, Path(folder))
         source = read_text(Path(folder) / f"{kernel}.cpp")
     found = {}
-    for register in interface.read(design, of_design(design), kernel, source).registers:
+    for register in interface.read(design, design.connectivity, kernel, source).registers:
         fields = {one.name: Field(one.low_bit, one.bits, one.access) for one in register.fields}
         found[register.name] = Register(register.offset, register.bits, register.access, fields)
     return RegisterMap(kernel, found)

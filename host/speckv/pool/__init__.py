@@ -4,12 +4,13 @@
 know nothing of pages. `Policy` is what another order of eviction implements.
 """
 
+from speckv.errors import Miss
 from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import Block, BlockId, Piece
 from speckv.pool.policy import LeastRecentlyUsed, Policy
 from speckv.pool.pool import Pool
 from speckv.pool.stats import Stats
-from speckv.pool.table import Miss, PageTable
+from speckv.pool.table import PageTable
 
 __all__ = [
     "Allocator",

@@ -18,14 +18,14 @@ from speckv import checks
 from speckv.codec import check_pages
 from speckv.device.base import Device
 from speckv.dma.engine import DmaEngine
-from speckv.errors import MissError, PageError, PoolError, SpeckvError
+from speckv.errors import Miss, MissError, PageError, PoolError, SpeckvError
 from speckv.pool import far, rebuild
 from speckv.pool.block import Block, BlockId, Page, Piece, check_buffer
 from speckv.pool.near import NearCache
 from speckv.pool.policy import Policy
 from speckv.pool.stats import Stats
 from speckv.pool.stores import DeviceStore, DmaStore, Place, Store
-from speckv.pool.table import Entry, Miss, PageTable
+from speckv.pool.table import Entry, PageTable
 
 _MAX_KEY = (1 << 64) - 1
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from speckv import frame
 from speckv.device.base import Device
-from speckv.dma.descriptor import Descriptor, DmaStatus, Op, describe
-from speckv.dma.engine import MAX_BATCH, DmaEngine
+from speckv.dma.descriptor import MAX_BATCH, Descriptor, DmaStatus, Op, describe
+from speckv.dma.engine import DmaEngine
 from speckv.errors import DmaError, FrameError, PoolError
 from speckv.frame import Header, Kind
 from speckv.pool.block import Block, BlockId, Page

@@ -6,28 +6,18 @@ they appear and disappear together, and one burst run moves both. The table move
 
 from __future__ import annotations
 
-import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from speckv.errors import PoolError
+from speckv.errors import Miss, PoolError
 from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import BlockId
 from speckv.pool.policy import LeastRecentlyUsed, Policy
 from speckv.pool.rebuild import Found
 
 GONE_REMEMBERED = 1 << 16
-
-
-class Miss(enum.Enum):
-    """Why a block is not there."""
-
-    NEVER_STORED = "never stored"
-    EVICTED = "evicted"
-    OTHER_NAMESPACE = "stored under another namespace"
-    CORRUPT = "damaged in far memory"
 
 
 class Entry:

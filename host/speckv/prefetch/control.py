@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv.dma.descriptor import DESCRIPTOR_DTYPE
-from speckv.dma.engine import MAX_BATCH
+from speckv.dma.descriptor import DESCRIPTOR_DTYPE, MAX_BATCH
 from speckv.errors import PrefetchError
 from speckv.frame import BEAT_BYTES
 from speckv.prefetch.commands import COMMAND_BYTES, RESULT_DTYPE, Counters

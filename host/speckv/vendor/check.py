@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv.connectivity import of_design
-from speckv.device.sources import read_text, text_files
 from speckv.errors import SpeckvError, ToolError
+from speckv.sources import read_text, text_files
 from speckv.vendor import check_kernels, check_scripts, check_settings, check_xml
 from speckv.vendor.files import Vendor
 
@@ -35,7 +34,7 @@ def findings(design: Design, folder: Path) -> list[Finding]:
     """
     if design.board is None:
         raise ToolError(f"design {design.name} is for no board: give it a block `board`, as hls/designs/u55c.yaml has")
-    wiring = of_design(design)
+    wiring = design.connectivity
     files = text_files(folder, (".cpp", ".hpp", ".h")) if folder.is_dir() else {}
     vendor = Vendor(design, design.board.board, wiring, files)
     missing = [f"{kernel}.cpp" for kernel in wiring.kernels if f"{kernel}.cpp" not in files]

@@ -9,9 +9,9 @@ from pathlib import Path
 from speckv import toolchain
 from speckv.checks import suggestion
 from speckv.device.build import BuildLog, cached_build
-from speckv.device.sources import hlsc_dir, text_files
 from speckv.errors import ToolError
 from speckv.resources import build_root
+from speckv.sources import hlsc_dir, text_files
 from speckv.vendor.documented import INTERFACE_MODES, PRAGMAS
 
 FLAGS = ("-std=c++14", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-label")

@@ -25,9 +25,9 @@ from hlsc.interfaces import Interface as StreamArgument
 from hlsc.registers import Register, build_registers
 
 from speckv.connectivity import Connectivity
-from speckv.device.sources import read_text
 from speckv.errors import ToolError
 from speckv.resources import hls_root
+from speckv.sources import read_text
 
 if TYPE_CHECKING:
     from speckv.design import Design

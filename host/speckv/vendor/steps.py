@@ -7,9 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from speckv import rtl
+from speckv import sources
 from speckv.checks import suggestion
-from speckv.connectivity import of_design
 from speckv.errors import ToolError
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def of_flow(
     board = _board(design)
     if flow not in FLOWS[board.kind]:
         raise ToolError(f"there is no flow {flow} for board {board.name}: use {' or '.join(FLOWS[board.kind])}")
-    kernels = of_design(design).kernels
+    kernels = design.connectivity.kernels
     maker = _by_hls if flow == HLS else _by_hlsc
     made = {kernel: maker(kernel, flow, for_card=board.kind != "zynq") for kernel in kernels}
     steps = list(made.values())
@@ -138,7 +137,7 @@ def _rtl(design: Design, kernels: tuple[str, ...]) -> Step:
         (f"{design.name}.yaml", *(f"{kernel}.cpp" for kernel in kernels), *HEADERS),
         tuple(f"{HDL}/{kernel}.sv" for kernel in kernels),
         (f"{HDL}/report.json",),
-        rtl.compiler_hash(),
+        sources.compiler_hash(),
     )
 
 

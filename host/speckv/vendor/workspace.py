@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from speckv.device.sources import hlsc_dir, text_files
 from speckv.errors import ToolError
 from speckv.render import render
 from speckv.resources import hls_root, write_if_changed
+from speckv.sources import hlsc_dir, text_files
 
 if TYPE_CHECKING:
     from speckv.design import Design

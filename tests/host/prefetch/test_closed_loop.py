@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backend_tools import require
 from speckv.bench import closed_loop as bench
-from speckv.bench.prefetch import KEPT, ON_DEMAND
+from speckv.bench.loop_rows import KEPT, ON_DEMAND
 from speckv.design import Design
 from speckv.dma import DmaEngine, open_engine
 from speckv.dma.links import link

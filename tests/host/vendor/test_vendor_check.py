@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from speckv import toolchain
-from speckv.board import boards
+from speckv.board_facts import BOARDS
 from speckv.design import Design, designs
 from speckv.errors import ToolError
 from speckv.vendor import check, check_kernels, workspace
@@ -117,4 +117,4 @@ def test_parts_are_those_of_the_boards(rendered: dict[str, Path]) -> None:
         "v80": "xcv80-lsva4737-2MHP-e-S", "kv260": "xck26-sfvc784-2LV-c", "zcu104": "xczu7ev-ffvc1156-2-e",
         "pynq-z2": "xc7z020clg400-1",
     }  # fmt: skip
-    assert {board.name: board.part for board in boards().values()} == parts
+    assert {board.name: board.part for board in BOARDS.values()} == parts

@@ -8,23 +8,22 @@ from pathlib import Path
 
 import pytest
 from speckv import rtl, toolchain
-from speckv.connectivity import of_design
 from speckv.design import Design
-from speckv.device import registers, sources
+from speckv.device import registers
 from speckv.device.interface import recorded_ports
 from speckv.errors import ToolError
-from speckv.render import render
+from speckv.render import render, rendered
 from speckv.vendor import interface
 
 TINY = Design.load("tiny")
-SOURCES = sources.rendered(TINY)
+SOURCES = rendered(TINY)
 
 
 def read(kernel: str, source: str | None = None) -> interface.Interface:
-    return interface.read(TINY, of_design(TINY), kernel, source or SOURCES[f"{kernel}.cpp"])
+    return interface.read(TINY, TINY.connectivity, kernel, source or SOURCES[f"{kernel}.cpp"])
 
 
-@pytest.mark.parametrize("kernel", of_design(TINY).kernels)
+@pytest.mark.parametrize("kernel", TINY.connectivity.kernels)
 def test_ports_and_registers_are_those_of_the_rtl(kernel: str) -> None:
     found = read(kernel)
     ports = {port.name: port for port in recorded_ports(rtl.rtl_dir(TINY), kernel) or ()}
@@ -56,7 +55,7 @@ def test_what_the_host_writes() -> None:
 
 def test_channels_have_registers_of_their_own() -> None:
     design = dataclasses.replace(TINY, dma_channels=2)
-    found = interface.read(design, of_design(design), "kv_dma", sources.rendered(design)["kv_dma.cpp"])
+    found = interface.read(design, design.connectivity, "kv_dma", rendered(design)["kv_dma.cpp"])
     assert {"batch_in", "batch_in_1"} < {argument.name for argument in found.arguments}
     assert "m_axi_control_memory_1" in found.ports
 
@@ -76,7 +75,7 @@ def test_what_is_not_understood_is_named(old: str, new: str, message: str) -> No
         read("kv_compress", source.replace(old, new))
 
 
-@pytest.mark.parametrize("kernel", of_design(TINY).kernels)
+@pytest.mark.parametrize("kernel", TINY.connectivity.kernels)
 def test_modules_around_rtl_are_clean_and_fit_it(kernel: str, tmp_path: Path) -> None:
     """Verilator, with all warnings, on the module that Vivado packages and the committed RTL inside it."""
     try:

@@ -1,17 +1,15 @@
-"""The text of everything that a design's kernels are compiled from, whichever compiler reads it."""
+"""Sources of the hardware as text: headers, templates, the compiler's own files."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from speckv.errors import ToolError
 from speckv.resources import hls_root
 
-if TYPE_CHECKING:
-    from speckv.design import Design
+HLSC_SUFFIXES = (".py", ".h", ".hpp", ".sv")
 
 
 def hlsc_dir() -> Path:
@@ -27,15 +25,10 @@ def include_dirs() -> list[Path]:
     return [hls_root() / "include", hlsc_dir() / "include"]
 
 
-def rendered(design: Design) -> dict[str, str]:
-    """The design's rendered C++ by file name; nothing is left on disk."""
-    from speckv.render import render
-
-    with tempfile.TemporaryDirectory(prefix="speckv-render-") as folder:
-        render(design, Path(folder))
-        return {
-            name: text for name, text in text_files(Path(folder)).items() if Path(name).suffix in (".cpp", ".hpp", ".h")
-        }
+def compiler_hash() -> str:
+    """Of hlsc's sources: what it makes of the same C++ is the same as long as they are."""
+    texts = text_files(hlsc_dir(), HLSC_SUFFIXES)
+    return hashlib.sha256("".join(f"{name}\n{texts[name]}" for name in sorted(texts)).encode()).hexdigest()
 
 
 def text_files(folder: Path, suffixes: tuple[str, ...] | None = None) -> dict[str, str]:
