@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from speckv import bench, codec, demo, frame, skv
+from speckv import bench, codec, frame, skv
+from speckv.demo import experiment as demo
 from speckv.design import Design, designs
 
 ROOT = Path(__file__).parents[1]

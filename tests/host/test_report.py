@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speckv import demo, report
+from speckv import report
+from speckv.demo import experiment as demo
 from speckv.design import Design
 from speckv.errors import StaleRtlError, ToolError
 from speckv.report import charts, dataflow, kernels, png, svg

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from speckv import demo_prefetch, resources
-from speckv.demo_pool import LINKS
+from speckv import resources
+from speckv.demo import decoding
+from speckv.demo.journey import LINKS
 from speckv.errors import ToolError
 from speckv.report import figures, kernels
 
 if TYPE_CHECKING:
-    from speckv.demo import Result
+    from speckv.demo.experiment import Result
 
 
 def html(result: Result) -> str:
@@ -47,7 +48,7 @@ def _context(result: Result) -> dict[str, Any]:
         "figures": {name: Markup(svg) for name, svg in figures.all_figures(result).items()},
         "direction": {kind: figures.direction(result, kind) for kind in ("K", "V")},
         "journey_links": ", ".join(f"{memory} memory {link}" for memory, link in LINKS.items()),
-        "prefetch": demo_prefetch,
+        "prefetch": decoding,
         "kernels": kernels.load(result.design),
     }
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv import bf16, frame
-from speckv.demo import LOSSY
+from speckv.demo.experiment import LOSSY
 from speckv.device import DECOMPRESS
 from speckv.report import charts, dataflow
 from speckv.report.charts import Bar, Series
 
 if TYPE_CHECKING:
-    from speckv.demo import Batch, Result, Row
+    from speckv.demo.experiment import Batch, Result, Row
 
 SHOWN_PAGE = 5  # the page of the heat maps: layer 15, tokens 64 to 127
 DIRECTIONS = ("compress", "decompress")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fake_tools import FakeTools
 from speckv import cli
+from speckv.cli import entry
 from speckv.design import Design, designs
 from speckv.vendor import build, check_kernels, steps, workspace
 
@@ -210,7 +211,7 @@ def test_make_does_the_same_steps(name: str, variables: list[str], last: str, to
     for verb in ("host", "test"):
         assert "speckv" in make("-n", verb)
     command, *options = shlex.split(make("-n", "run", *variables).splitlines()[-1].split("speckv ", 1)[1])
-    assert command == "bringup" and cli._parser().parse_args([command, *options]).backend in ("pynq", "xrt")
+    assert command == "bringup" and entry._parser().parse_args([command, *options]).backend in ("pynq", "xrt")
     assert Design.load(tmp_path / name / options[0]).hash == Design.load(name).hash
     make("clean")
     assert not (tmp_path / name / "vitis-hls").exists()

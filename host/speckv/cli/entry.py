@@ -18,8 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from speckv import cli_bench, cli_boards, cli_files, cli_vendor
 from speckv.backends import WITHOUT_BOARD
+from speckv.cli import bench, boards, files, vendor
 from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, TERMINATED, adder, flush, print_json, say
 from speckv.errors import SpeckvError
 
@@ -156,10 +156,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
     add("--timeout", type=float, default=120.0, metavar="S", help="how long a thread may wait (default: 120)")
 
-    cli_files.add_commands(commands)
-    cli_bench.add_commands(commands)
-    cli_vendor.add_commands(commands)
-    cli_boards.add_commands(commands)
+    files.add_commands(commands)
+    bench.add_commands(commands)
+    vendor.add_commands(commands)
+    boards.add_commands(commands)
 
     adder(commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them")
     return parser
@@ -256,17 +256,16 @@ def area(arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """`speckv demo`: measure, check, print a table and write the report."""
-    from speckv import demo as runner
-    from speckv import demo_output as output
     from speckv import report
+    from speckv.demo import experiment, output
     from speckv.design import Design
     from speckv.progress import Progress
 
     design = Design.load(arguments.design)
     path = arguments.report or report.default_path()
     report.check_writable(path)
-    with Progress(runner.steps(design, arguments.backend)) as progress:
-        result = runner.run(design, arguments.backend, progress)
+    with Progress(experiment.steps(design, arguments.backend)) as progress:
+        result = experiment.run(design, arguments.backend, progress)
     report.write(result, path)
     if arguments.json:
         print_json({**output.as_json(result), "report": str(path)})
@@ -329,7 +328,3 @@ def doctor(arguments: argparse.Namespace) -> int:
             if check.state != "ok":
                 say(f"{'':23} needed for: {check.needed_for}")
     return OK if healthy else FAILURE
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -15,8 +15,8 @@ import numpy as np
 
 from speckv import bf16, codec, doctor, frame, sample
 from speckv.backends import WITHOUT_BOARD
-from speckv.demo_pool import Journey, travel
-from speckv.demo_prefetch import Decoding, decode_sample
+from speckv.demo.decoding import Decoding, decode_sample
+from speckv.demo.journey import Journey, travel
 from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
 from speckv.device import pages as paging

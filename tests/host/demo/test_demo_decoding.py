@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from speckv import demo_output, demo_prefetch, sample
-from speckv.demo_prefetch import KEPT, NEEDED, ON_DEMAND, Decoding
+from speckv import sample
+from speckv.demo import decoding as demo_prefetch
+from speckv.demo import output as demo_output
+from speckv.demo.decoding import KEPT, NEEDED, ON_DEMAND, Decoding
 from speckv.design import Design
 
 

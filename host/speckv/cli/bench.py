@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speckv import cli_boards
 from speckv.backends import BOARDS
+from speckv.cli import boards
 from speckv.console import OK, adder, print_json, say
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
     text = "the DMA engine in RTL simulation behind links: bytes per cycle, and latency; on a board: bytes per second"
     add = adder(subjects, "dma", dma, text)
     add("--backend", choices=("cosim", *BOARDS), default="cosim", help="what runs the engine (default: cosim)")
-    cli_boards.add_options(add)
+    boards.add_options(add)
     add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
     add("--codec", nargs="+", metavar="NAME", help="names of codecs (default: raw, quant8 and quant4)")
     add("--plot", type=Path, metavar="FILE.svg", help="write a plot of the share of the link against the size of pages")
@@ -91,7 +91,7 @@ def _add_data(add: Any) -> None:
 def _add_board(add: Any, text: str) -> None:
     """The options that say which board to measure, for `_open_board`."""
     add("--backend", choices=BOARDS, help=text)
-    cli_boards.add_options(add)
+    boards.add_options(add)
 
 
 def _open_board(
@@ -104,7 +104,7 @@ def _open_board(
     from speckv.dma import board_bench, open_engine
     from speckv.errors import DeviceError
 
-    options = cli_boards.options(arguments)
+    options = boards.options(arguments)
     if arguments.backend not in BOARDS:
         return contextlib.nullcontext()
     if rtl:
@@ -175,7 +175,7 @@ def dma(arguments: argparse.Namespace) -> int:
     """
     if arguments.backend in BOARDS:
         return _dma_on_a_board(arguments)
-    cli_boards.options(arguments)  # there are none for a simulation
+    boards.options(arguments)  # there are none for a simulation
     from speckv.design import Design
     from speckv.dma import bench, bench_output
     from speckv.progress import Progress
@@ -248,7 +248,7 @@ def prefetch(arguments: argparse.Namespace) -> int:
     from speckv.resources import write_atomic
 
     if not (arguments.kv or arguments.trace or arguments.rtl or arguments.area or arguments.backend):
-        cli_boards.options(arguments)  # those of a board ask for --backend
+        boards.options(arguments)  # those of a board ask for --backend
         raise PrefetchError(
             "nothing to measure: pass --kv with attention dumps, --trace with requests, --rtl, --area or --backend"
         )

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from speckv import console
-from speckv.demo import REFERENCE, Result, Row
-from speckv.demo_pool import LINKS, Journey
-from speckv.demo_prefetch import EVIDENCE, LINK, Decoding
+from speckv.demo.decoding import EVIDENCE, LINK, Decoding
+from speckv.demo.experiment import REFERENCE, Result, Row
+from speckv.demo.journey import LINKS, Journey
 
 GB_PER_S_BASIS = "bytes per cycle × clock, not measured on hardware"
 # name, alignment, whether it needs a backend that counts cycles

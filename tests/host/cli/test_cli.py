@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from speckv import cli, console, demo, doctor, resources, rtl, toolchain
+from speckv import cli, console, doctor, resources, rtl, toolchain
+from speckv.demo import experiment as demo
 from speckv.design import Design
 from speckv.errors import StaleRtlError, ToolError
 
@@ -82,7 +83,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_unknown_design(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     code, out, err = run(capsys, *command)
-    assert code == cli.FAILURE == 1
+    assert code == console.FAILURE == 1
     assert err.startswith("speckv: ") and "'gigantic'" in err and "tiny" in err and "Traceback" not in err
     assert out == ""
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from speckv import demo, demo_output, report
-from speckv.demo import CheckError
+from speckv import report
+from speckv.demo import experiment as demo
+from speckv.demo import output as demo_output
+from speckv.demo.experiment import CheckError
 from speckv.design import Design
 from speckv.device import Device, open_device
 from speckv.errors import CapabilityError, PageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from speckv import doctor_boards
+from speckv.doctor import boards as doctor_boards
 from speckv.errors import ToolError
 
 LOOKS = {name: look for name, _, look in doctor_boards.LOOKS}

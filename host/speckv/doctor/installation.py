@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 
-from speckv import doctor_boards
+from speckv.doctor import boards
 from speckv.errors import SpeckvError, ToolError
 
 PACKAGES = {
@@ -127,7 +127,7 @@ def checks() -> list[Check]:
 
         committed = sorted(path.name for path in (resources.hls_root() / "rtl").iterdir() if path.is_dir())
         found += [_probe(f"rtl/{name}", "cosim", True, _rtl(name)) for name in committed]
-    return found + [_probe(name, needed_for, False, look) for name, needed_for, look in doctor_boards.LOOKS]
+    return found + [_probe(name, needed_for, False, look) for name, needed_for, look in boards.LOOKS]
 
 
 def versions() -> dict[str, str]:
