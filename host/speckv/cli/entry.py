@@ -20,7 +20,19 @@ from typing import NoReturn
 
 from speckv.backends import WITHOUT_BOARD
 from speckv.cli import bench, boards, files, vendor
-from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, TERMINATED, adder, flush, print_json, say
+from speckv.console import (
+    BROKEN_PIPE,
+    FAILURE,
+    INTERRUPTED,
+    OK,
+    OUTPUT,
+    TERMINATED,
+    adder,
+    flush,
+    print_json,
+    say,
+    table,
+)
 from speckv.errors import SpeckvError
 
 
@@ -186,11 +198,13 @@ def designs(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([{"name": one.name, "hash": one.hash_hex, **one.parameters()} for one in loaded])
         return OK
+    aligned = {"design": "<", "bus": ">", "pages up to": "<", "codecs": ">", "MHz": ">", "hash": "<", "for": "<"}
+    rows = []
     for one in loaded:
-        say(
-            f"{one.name:12} {one.bus_bits}-bit bus, pages up to {one.max_tokens} × {one.max_channels}, "
-            f"{'/'.join(one.codecs)}, {one.clock_mhz:g} MHz, {one.hash_hex}  {one.description}".rstrip()
-        )
+        page = f"{one.max_tokens} × {one.max_channels}"
+        counts = [str(one.bus_bits), page, str(len(one.codecs)), f"{one.clock_mhz:g}"]
+        rows.append([one.name, *counts, one.hash_hex, one.description])
+    say(table(list(aligned.items()), rows))
     return OK
 
 

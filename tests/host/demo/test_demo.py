@@ -213,9 +213,11 @@ def test_json_schema(software: demo.Result) -> None:
         assert {key: type(value) for key, value in row.items()} == expected
 
 
-def test_table_has_a_line_per_row(software: demo.Result) -> None:
+def test_table_has_a_line_per_codec_and_kind(software: demo.Result) -> None:
     lines = demo_output.table(software).splitlines()
-    assert len([line for line in lines if line.startswith("software")]) == len(software.rows)
+    names = {row.codec for row in software.rows}
+    assert len([line for line in lines if line.partition(" ")[0] in names]) == len(software.rows)
+    assert "Backends: software (model)." in lines
     assert max(len(line) for line in lines) < 130
     assert "rtl-sim" not in "".join(lines)
 
