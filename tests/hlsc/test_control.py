@@ -92,7 +92,7 @@ def test_bursts_in_c_simulation(tmp_path: Path, main: str) -> None:
         f"-I{HERE / 'control'}",
     ]
     rtl_bench.run_tool([*command, "main.cpp", "-o", "native"], tmp_path)
-    rtl_bench.run_tool([str(tmp_path / "native")], tmp_path, timeout_s=10)
+    rtl_bench.run_tool([str(tmp_path / "native")], tmp_path, timeout_s=60)
 
 
 def wrapper(kernels: dict[str, CompiledKernel]) -> str:

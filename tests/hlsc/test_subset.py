@@ -373,7 +373,7 @@ def test_sizes_beyond_reason_are_refused_at_once(body: str, before: str, word: s
     start = time.monotonic()
     error = refuse(body, before)
     assert word in error.why
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 120  # seconds; unrolled, they would take hours, or all memory
 
 
 def test_depth_of_a_stream_by_its_type() -> None:

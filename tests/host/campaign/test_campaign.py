@@ -96,9 +96,9 @@ def test_a_thread_that_stands_still_is_named(design: Design, monkeypatch: pytest
     """What stands still is not waited for: it may hold the engine's lock, as here."""
     gate = threading.Event()
     monkeypatch.setattr(FaultyEngine, "_run", lambda *_: gate.wait(60))
-    expected = r"thread \d did not get on for 0.5 s, after 0 faults, with (put|get|evict).*; it stands at "
+    expected = r"thread \d did not get on for 2.0 s, after 0 faults, with (put|get|evict).*; it stands at "
     with pytest.raises(CampaignError, match=expected):
-        run(design, faults=100, timeout_s=0.5)
+        run(design, faults=100, timeout_s=2.0)
     assert not gate.is_set()
     gate.set()
 
