@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from backend_tools import board_options, require
-from speckv import bench, cli, compressors
+from speckv import bench, cli
 from speckv.backends import BOARDS
-from speckv.bench import measure, output, prefetch, prefetch_board, prefetch_output
+from speckv.bench import compressors, measure, output, prefetch, prefetch_board, prefetch_output
 from speckv.bench.prefetch_table import KINDS
 from speckv.cli import boards as cli_boards
 from speckv.design import Design

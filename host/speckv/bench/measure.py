@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import codec, compressors, frame, rtl, skv, tensors
+from speckv import codec, frame, rtl, skv, tensors
+from speckv.bench import compressors
 from speckv.bench.codec_board import with_board
+from speckv.bench.compressors import Compressor
 from speckv.bench.datasets import Dataset
 from speckv.bench.results import HOST, BenchError, Result, Row
 from speckv.bench.simulation import with_rtl
-from speckv.compressors import Compressor
 from speckv.device import open_device
 from speckv.dma.engine import DmaEngine
 from speckv.errors import ToolError
 from speckv.frame import Header
-from speckv.inspection import Error
 from speckv.progress import Progress
+from speckv.skv.inspection import Error
 
 if TYPE_CHECKING:
     from speckv.design import Design

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speckv import compressors
+from speckv.bench import compressors
 from speckv.bench.results import Result, Text
 from speckv.bench.targets import PERPLEXITY_LIMIT
 from speckv.report.scatter import Point, scatter

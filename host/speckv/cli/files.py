@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from speckv.console import FAILURE, OK, adder, print_json, say, table
 
 if TYPE_CHECKING:
-    from speckv.inspection import Error, Inspection
-    from speckv.pack import Packed, Tally
     from speckv.skv import SkvHeader
+    from speckv.skv.inspection import Error, Inspection
+    from speckv.skv.pack import Packed, Tally
 
 
 def add_commands(commands: Any) -> None:
@@ -60,7 +60,7 @@ def _number(text: str) -> int:
 
 def pack(arguments: argparse.Namespace) -> int:
     """`speckv pack`: exit code 0 if the file was written."""
-    from speckv import pack as packing
+    from speckv.skv import pack as packing
 
     done = packing.pack(
         arguments.input,
@@ -88,7 +88,7 @@ def pack(arguments: argparse.Namespace) -> int:
 
 def unpack(arguments: argparse.Namespace) -> int:
     """`speckv unpack`: exit code 0 if the file was written and no page is lost."""
-    from speckv import pack as packing
+    from speckv.skv import pack as packing
 
     done = packing.unpack(arguments.input, arguments.output, recover=arguments.recover, force=arguments.force)
     if arguments.json:
@@ -119,7 +119,7 @@ def _rate(done: Packed) -> str:
 
 def inspect(arguments: argparse.Namespace) -> int:
     """`speckv inspect`: exit code 0 if nothing is damaged."""
-    from speckv import inspection
+    from speckv.skv import inspection
 
     found = inspection.inspect(arguments.input, against=arguments.against, tensor=arguments.tensor)
     if arguments.json:
@@ -147,7 +147,7 @@ def _inspection_json(found: Inspection) -> dict[str, Any]:
 
 
 def _inspection_text(found: Inspection, name: str) -> str:
-    from speckv import inspection
+    from speckv.skv import inspection
 
     header, tally = found.header, found.tally
     lines = [

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from speckv import bench, cli, codec, compressors, rtl, skv
-from speckv.bench import measure, output, simulation
+from speckv import bench, cli, codec, rtl, skv
+from speckv.bench import compressors, measure, output, simulation
 from speckv.design import Design
 from speckv.errors import FileError, ToolError
 from speckv.frame import Dtype

@@ -54,10 +54,10 @@ def test_header_round_trip() -> None:
 
 def test_layout_is_the_documents() -> None:
     """Each row of the table in hls/skv.md: offset and size."""
-    document = (Path(__file__).parents[2] / "hls" / "skv.md").read_text()
+    document = (Path(__file__).parents[3] / "hls" / "skv.md").read_text()
     rows = [line.split("|")[1:4] for line in document.splitlines() if line.startswith("| ") and "`" in line]
     found = {name.strip(" `"): (int(offset), int(size)) for offset, size, name in rows}
-    fields = skv._RECORD.fields
+    fields = skv.file._RECORD.fields
     assert fields is not None
     assert found == {name: (offset, dtype.itemsize) for name, (dtype, offset) in fields.items()}
 

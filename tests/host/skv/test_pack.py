@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speckv import codec, frame, inspection, pack, sample, skv
+from speckv import codec, frame, sample, skv
 from speckv.errors import CapabilityError, FileError, PageError
-from speckv.skv import SkvFile
+from speckv.skv import SkvFile, inspection, pack
 
 LOSSY = "quant8"
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import pack, tensors
+from speckv import tensors
 from speckv.errors import PageError
 from speckv.frame import VALUE_BYTES, Dtype
-from speckv.pack import Tally
 from speckv.progress import Progress
-from speckv.skv import Entry, SkvFile, SkvHeader
+from speckv.skv import pack
+from speckv.skv.file import Entry, SkvFile, SkvHeader
+from speckv.skv.pack import Tally
 
 _BINS = 10
 

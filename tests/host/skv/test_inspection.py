@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speckv import bf16, inspection, pack, sample
+from speckv import bf16, sample
 from speckv.errors import PageError
 from speckv.frame import Dtype
+from speckv.skv import inspection, pack
 
 LOSSY = "quant8"
 

@@ -23,7 +23,7 @@ from speckv import frame, resources, tensors
 from speckv.errors import FileError, FrameError
 from speckv.frame import Dtype, Flags, Header
 from speckv.progress import Progress
-from speckv.skv import Entry, SkvFile, SkvHeader, any_design
+from speckv.skv.file import Entry, SkvFile, SkvHeader, any_design
 
 _BATCH_VALUES = 1 << 20  # some tens of pages: large enough for numpy, small enough for the cache
 
