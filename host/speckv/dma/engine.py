@@ -207,7 +207,8 @@ class DmaEngine(ABC):
     @contextmanager
     def between_runs(self) -> Iterator[None]:
         """Runs wait for what is done in this context. What a program with several threads writes to a memory outside of
-        it is lost where a run ends meanwhile on a board that copies memories as a whole.
+        it is lost where a run ends meanwhile on a board that copies memories as a whole. Use no pool of this engine in
+        it: another thread of that pool may be waiting for the engine, with the pool locked.
         """
         with self._lock:
             yield

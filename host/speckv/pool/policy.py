@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
+from speckv.checks import typed
+from speckv.errors import PoolError
 from speckv.pool.block import BlockId
 
 
@@ -23,6 +25,17 @@ class Policy(Protocol):
 
     def victims(self) -> Iterator[BlockId]:
         """Blocks in the order in which they should leave. It is not changed while it is iterated."""
+
+
+def check_policy(policy: Policy) -> Policy:
+    """`policy`, if it can be one. Raises PoolError for a class, or an object that lacks a method."""
+    names = ("added", "used", "removed", "victims")
+    if isinstance(policy, type) or not all(callable(getattr(policy, name, None)) for name in names):
+        raise PoolError(
+            f"policy is {typed(policy)}, expected an object with {', '.join(names)}: pass LeastRecentlyUsed(), or "
+            "leave it out for that"
+        )
+    return policy
 
 
 class LeastRecentlyUsed:

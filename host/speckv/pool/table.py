@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from speckv.errors import Miss, PoolError
 from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import BlockId
-from speckv.pool.policy import LeastRecentlyUsed, Policy
+from speckv.pool.policy import LeastRecentlyUsed, Policy, check_policy
 from speckv.pool.rebuild import Found
 
 GONE_REMEMBERED = 1 << 16
@@ -64,7 +64,7 @@ class PageTable:
         released: Callable[[int, int], None] = lambda offset, size: None,
     ) -> None:
         self._allocator = Allocator(capacity_bytes)
-        self._policy = LeastRecentlyUsed() if policy is None else policy
+        self._policy = LeastRecentlyUsed() if policy is None else check_policy(policy)
         self._released = released
         self._entries: dict[BlockId, Entry] = {}
         self._blocks_of: dict[int, int] = {}  # namespace -> how many blocks

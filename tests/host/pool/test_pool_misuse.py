@@ -14,7 +14,7 @@ import speckv
 from numpy.typing import NDArray
 from speckv.dma import DmaEngine, open_engine
 from speckv.errors import DeviceError, DmaError, MissError, PageError, PoolError, SpeckvError
-from speckv.pool import Allocator, BlockId, Miss, PageTable, Pool
+from speckv.pool import Allocator, BlockId, LeastRecentlyUsed, Miss, PageTable, Pool
 
 TOKENS, CHANNELS = 8, 64
 FRAME_BYTES = 64 + 2 * TOKENS * CHANNELS
@@ -44,6 +44,12 @@ def miss(pool: Pool, key: int = KEY, **options: int) -> MissError:
     with pytest.raises(MissError) as caught:
         pool.require(key, **options)
     return caught.value
+
+
+@pytest.mark.parametrize("policy", [LeastRecentlyUsed, "lru", object()])
+def test_what_is_no_policy(policy: Any) -> None:
+    with speckv.open("tiny") as device, pytest.raises(PoolError, match=r"policy is .*: pass LeastRecentlyUsed\(\), or"):
+        Pool(device, 1 << 12, policy=policy)
 
 
 # ---------------------------------------------------------------------------------------------- misses
