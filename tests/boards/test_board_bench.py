@@ -13,11 +13,11 @@ import pytest
 from backend_tools import board_options, require
 from speckv import bench, cli
 from speckv.backends import BOARDS
-from speckv.bench import compressors, measure, output, prefetch, prefetch_board, prefetch_output
+from speckv.bench import compressors, dma_board, measure, output, prefetch, prefetch_board, prefetch_output
 from speckv.bench.prefetch_table import KINDS
 from speckv.cli import boards as cli_boards
 from speckv.design import Design
-from speckv.dma import Op, board_bench, open_engine
+from speckv.dma import Op, open_engine
 from speckv.dma.engine import RunResult, SoftwareEngine
 from speckv.errors import DmaError, PrefetchError
 from speckv.frame import Dtype
@@ -47,8 +47,8 @@ def board(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]
     of_command = cli_boards.options
     simulated = {name: value for name, value in options.items() if name != "backend"}
     monkeypatch.setattr(cli_boards, "options", lambda arguments: of_command(arguments) | simulated)
-    monkeypatch.setattr(board_bench, "MEMORY_BYTES", SIZES["near_bytes"])
-    monkeypatch.setattr(board_bench, "MAX_PAGES", 2)
+    monkeypatch.setattr(dma_board, "MEMORY_BYTES", SIZES["near_bytes"])
+    monkeypatch.setattr(dma_board, "MAX_PAGES", 2)
     name = "xclbin" if options["backend"] == "xrt" else "bitfile"
     return ["--backend", options["backend"], f"--{name}", str(options[name])]
 
@@ -73,23 +73,23 @@ class Timed(SoftwareEngine):
 
 def test_rates_of_each_codec_with_their_evidence(options: dict[str, Any]) -> None:
     with open_engine("tiny", **options, **SIZES) as engine:
-        rates = board_bench.measure(engine, ["raw", "quant4"])
+        rates = dma_board.measure(engine, ["raw", "quant4"])
         facts = engine.facts()
     assert [(rate.codec, rate.tokens, rate.channels) for rate in rates] == [
         ("raw", 16, 64), ("raw", 64, 256), ("quant4", 16, 64), ("quant4", 64, 256),
     ]  # fmt: skip
     assert all(rate.offload_bytes_per_second > 0 and rate.fetch_bytes_per_second > 0 for rate in rates)
-    assert all(rate.evidence == "rtl-sim" for rate in rates) and board_bench.as_text(rates).count("rtl-sim") == 4
-    assert json.loads(json.dumps(board_bench.as_json(rates, facts)))["board"] == facts
+    assert all(rate.evidence == "rtl-sim" for rate in rates) and dma_board.as_text(rates).count("rtl-sim") == 4
+    assert json.loads(json.dumps(dma_board.as_json(rates, facts)))["board"] == facts
 
 
 def test_a_backend_without_seconds_and_small_memories_are_refused() -> None:
     with open_engine("tiny", "software", **SIZES) as software:
         with pytest.raises(DmaError, match="backend software tells no seconds"):
-            board_bench.measure(software, ["raw"])
+            dma_board.measure(software, ["raw"])
         software.near = software.near[:4096]
         with pytest.raises(DmaError, match=r"memories of 4096 \(near\) .* are too small for a page of 32768 bytes"):
-            board_bench.pages_at_once(software, board_bench.page_of(0, 1, Dtype.BF16, 64, 256))
+            dma_board.pages_at_once(software, dma_board.page_of(0, 1, Dtype.BF16, 64, 256))
 
 
 def test_dma_as_a_command(board: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_rates_of_codecs_are_of_raw_bytes_and_shown() -> None:
 
 @pytest.mark.parametrize(("memory", "what"), [("far", "the frame of page"), ("near", "what came back of page")])
 def test_a_codec_that_differs_is_an_error(memory: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board_bench, "_REPEATS", 1)
+    monkeypatch.setattr(dma_board, "_REPEATS", 1)
     with (
         Timed(Design.load("tiny"), damage=memory) as timed,
         pytest.raises(bench.BenchError, match=f"raw on sample K: {what} .* differs from the model's on software"),

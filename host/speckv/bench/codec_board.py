@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckv import frame
+from speckv.bench import dma_board
 from speckv.bench.datasets import Dataset
 from speckv.bench.results import BenchError, OnBoard, Result, Row
-from speckv.dma import board_bench
 from speckv.dma.engine import DmaEngine
 
 
@@ -31,11 +31,11 @@ def with_board(
         return row
     kind = frame.parse_kind(data.kind)
     codec = frame.parse_codec(row.codec, kind, design.codecs)
-    page = board_bench.page_of(codec, kind, data.dtype, *data.pages.shape[1:])
-    index = data.spread(board_bench.pages_at_once(engine, page))
+    page = dma_board.page_of(codec, kind, data.dtype, *data.pages.shape[1:])
+    index = data.spread(dma_board.pages_at_once(engine, page))
     engine.near[:] = 0
     engine.near[: len(index) * page.raw_bytes] = np.ascontiguousarray(data.pages[index]).view(np.uint8).reshape(-1)
-    made = board_bench.round_trip(engine, page, index.tolist())
+    made = dma_board.round_trip(engine, page, index.tolist())
     for at, stored, back in zip(index, made.frames, made.pages, strict=True):
         for what, same in (
             ("the frame", stored.tobytes() == frames[at]),

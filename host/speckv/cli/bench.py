@@ -101,7 +101,8 @@ def _open_board(
 
     Raises DeviceError if both are asked for, or for an option of another backend, and what opening the backend raises.
     """
-    from speckv.dma import board_bench, open_engine
+    from speckv.bench import dma_board
+    from speckv.dma import open_engine
     from speckv.errors import DeviceError
 
     options = boards.options(arguments)
@@ -109,7 +110,7 @@ def _open_board(
         return contextlib.nullcontext()
     if rtl:
         raise DeviceError("--rtl is simulation, --backend a board: ask for one of them, or run the bench twice")
-    sizes = {"near_bytes": board_bench.MEMORY_BYTES, "far_bytes": board_bench.MEMORY_BYTES}
+    sizes = {"near_bytes": dma_board.MEMORY_BYTES, "far_bytes": dma_board.MEMORY_BYTES}
     return open_engine(design, arguments.backend, **sizes, **options)
 
 
@@ -176,8 +177,9 @@ def dma(arguments: argparse.Namespace) -> int:
     if arguments.backend in BOARDS:
         return _dma_on_a_board(arguments)
     boards.options(arguments)  # there are none for a simulation
+    from speckv.bench import dma as bench
+    from speckv.bench import dma_output
     from speckv.design import Design
-    from speckv.dma import bench, bench_output
     from speckv.progress import Progress
     from speckv.resources import write_atomic
 
@@ -188,17 +190,18 @@ def dma(arguments: argparse.Namespace) -> int:
     with Progress(bench.steps(links)) as progress:
         result = bench.run(design, links, arguments.codec or bench.DEFAULT_CODECS, on_step=progress.step)
     if arguments.plot:
-        write_atomic(Path(os.path.realpath(arguments.plot)), bench_output.plot(result))
+        write_atomic(Path(os.path.realpath(arguments.plot)), dma_output.plot(result))
     if arguments.json:
-        print_json(bench_output.as_json(design, result))
+        print_json(dma_output.as_json(design, result))
     else:
-        say(bench_output.table(result))
+        say(dma_output.table(result))
     return OK
 
 
 def _dma_on_a_board(arguments: argparse.Namespace) -> int:
+    from speckv.bench import dma as bench
+    from speckv.bench import dma_board
     from speckv.design import Design
-    from speckv.dma import bench, board_bench
     from speckv.errors import DmaError
     from speckv.progress import Progress
 
@@ -208,18 +211,18 @@ def _dma_on_a_board(arguments: argparse.Namespace) -> int:
     codecs = arguments.codec or bench.DEFAULT_CODECS
     with _open_board(arguments, design) as engine, Progress(2 * len(codecs)) as progress:
         assert engine is not None
-        rates = board_bench.measure(engine, codecs, on_step=progress.step)
+        rates = dma_board.measure(engine, codecs, on_step=progress.step)
         facts = engine.facts()
     if arguments.json:
-        print_json(board_bench.as_json(rates, facts))
+        print_json(dma_board.as_json(rates, facts))
     else:
-        say(board_bench.as_text(rates))
+        say(dma_board.as_text(rates))
     return OK
 
 
 def pool(arguments: argparse.Namespace) -> int:
     """`speckv bench pool`: bookkeeping with very many blocks, and how much of the codecs' gain far memory keeps."""
-    from speckv.pool import bench
+    from speckv.bench import pool as bench
     from speckv.progress import Progress
 
     datasets, names = _chosen(arguments)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from speckv import cli
+from speckv.bench import dma as bench
+from speckv.bench import dma_output
+from speckv.bench.dma import Latency, Result, Row
 from speckv.bench.targets import outcomes_of
 from speckv.design import Design
-from speckv.dma import bench, bench_output
-from speckv.dma.bench import Latency, Result, Row
 from speckv.dma.latency import Stage
 from speckv.errors import CapabilityError, DmaError
 
@@ -61,7 +62,7 @@ def test_the_engine_keeps_up_with_its_links(result: Result) -> None:
     """The targets: 90 % of the link for pages of 16 KiB and more, 70 % for 4 KiB. Lossy frames are half a page or
     less, so that a fast link waits for the codec's stream: there the bound counts.
     """
-    assert [one.state for one in outcomes_of(result, bench_output.TARGETS)] == ["met"] * 4
+    assert [one.state for one in outcomes_of(result, dma_output.TARGETS)] == ["met"] * 4
     for row in result.rows:
         assert row.fraction_of_link <= row.fraction_of_bound <= 1, row
 
@@ -137,18 +138,18 @@ def row(page_bytes: int, codec: str = "raw", of_link: float = 0.95, of_bound: fl
     ],
 )
 def test_what_a_target_is_about(measured: Row, missed: str | None) -> None:
-    found = outcomes_of(Result([measured]), bench_output.TARGETS)
+    found = outcomes_of(Result([measured]), dma_output.TARGETS)
     assert [one.target.name for one in found if one.state == "missed"] == ([missed] if missed else [])
 
 
 def test_what_is_missed_comes_first() -> None:
     latency = Latency("cxl2x8", "raw", "fetch", 16384, (Stage("descriptor", 40), Stage("interrupt", 2)), "rtl-sim")
-    text = bench_output.table(Result([row(4096), row(16384, of_link=0.5)], [latency]))
+    text = dma_output.table(Result([row(4096), row(16384, of_link=0.5)], [latency]))
     lines = text.splitlines()
     assert lines[2].startswith("missed") and "cxl2x8 raw fetch, 16 KiB" in lines[2]
     assert any(line.split()[-3:] == ["40", "2", "42"] for line in lines)
     slower = dataclasses.replace(row(4096, of_link=0.1), profile="hbm2-pc")
-    assert "hbm2-pc" in bench_output.plot(Result([row(4096), slower]))
+    assert "hbm2-pc" in dma_output.plot(Result([row(4096), slower]))
 
 
 @cosim

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from speckv import console
+from speckv.bench.dma import NEAR_LINK, Latency, Result, Row
 from speckv.bench.output import target_json, target_table
 from speckv.bench.results import RTL
 from speckv.bench.targets import Figure, Target, outcomes_of
 from speckv.design import Design
-from speckv.dma.bench import NEAR_LINK, Latency, Result, Row
 from speckv.dma.links import LINKS
 from speckv.report.scatter import Point, scatter
 

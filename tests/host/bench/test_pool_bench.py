@@ -7,8 +7,8 @@ import json
 import pytest
 from speckv import bench as codec_bench
 from speckv import cli
+from speckv.bench import pool as bench
 from speckv.errors import CapabilityError, PoolError
-from speckv.pool import bench
 
 BLOCKS = 3000
 
