@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="MEMORY=BANK",
-        help="the platform's bank for the control, near or far memory in link.cfg, such as far=HBM[0:7]; once for each",
+        help="the platform's bank for the control, near or far memory in link.cfg, such as far=HBM[16:31]; once each",
     )
 
     add = adder(commands, "rtl", rtl, "make a design's SystemVerilog from its C++ with hlsc")
