@@ -72,7 +72,7 @@ def _arranged(path: Path, array: NDArray[np.uint16], axes: str | None) -> tuple[
         if array.ndim != len(AXES):
             raise PageError(
                 f"{path} has shape {list(array.shape)}, expected [layers, tokens, heads, head_dim]: name the axes "
-                "it has, for instance 'ltd' where d holds all heads, or 'thd' for one layer"
+                "it has in axes= (--axes), for instance 'ltd' where d holds all heads, or 'thd' for one layer"
             )
         axes = AXES
     check_axes(axes)
