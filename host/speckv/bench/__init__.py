@@ -1,7 +1,7 @@
 """What `speckv bench` measures. Here are the codecs on real KV caches: ratio, error, speed here and in RTL, and area.
 
 `run` measures, beside general compressors on the same pages; `speckv.bench.output` shows it. Ratios count whole frames:
-headers, scales, padding. Modules `dma`, `pool` and `prefetch` measure those; what ends with `_board` does it on a board.
+headers, scales, padding. `dma`, `pool` and `prefetch` measure those; what ends with `_board` does so on a board.
 """
 
 from speckv.bench.datasets import KINDS, PAGE_TOKENS, Dataset, in_folder, shipped
