@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -61,6 +62,28 @@ def test_stacked() -> None:
     assert texts(root, "axis") == ["bytes"]
     assert texts(root, "value") == ["13 056"]
     assert {"values", "scales"} <= set(texts(root))
+
+
+def extents(root: ET.Element, pattern: str) -> list[tuple[float, float, float]]:
+    """Of each text like this, middle or left: its line, where it begins and where it ends, as wide as it may be."""
+    found = []
+    for one in root.iter(f"{SVG}text"):
+        if re.fullmatch(pattern, one.text or ""):
+            width, x = svg.GLYPH * len(one.text or ""), float(one.get("x", 0))
+            left = x - width / 2 if one.get("text-anchor") == "middle" else x
+            found.append((float(one.get("y", 0)), left, left + width))
+    return sorted(found)
+
+
+def test_nothing_is_written_over_another_or_beside_the_picture() -> None:
+    """Long labels leave little room for the axis, and many parts none for their legend in one line."""
+    parts = [(f"part number {n}", 300.0, "raw") for n in range(6)]
+    root = parse(charts.stacked("s", "d", [("a label of thirty-four characters", parts)] * 9, "cycles"))
+    *_, bottom = (y for y, _, _ in extents(root, "[0-9 ]+"))
+    numbers = [one for one in extents(root, "[0-9 ]+") if one[0] == bottom]
+    assert len(numbers) >= 2 and all(end < begin for (_, _, end), (_, begin, _) in itertools.pairwise(numbers))
+    legend = extents(root, "part number .")
+    assert len(legend) == 6 and len({y for y, _, _ in legend}) == 2 and max(end for _, _, end in legend) <= svg.WIDTH
 
 
 def test_histogram() -> None:

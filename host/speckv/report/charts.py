@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from . import png
 from .svg import GLYPH, LINE, WIDTH, document, legend, line, number, path, rect, text, ticks, vertical_text
+
+_FEW_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,16 @@ class Series:
 
 
 def _x_axis(left: float, right: float, top: float, bottom: float, marks: Sequence[float], label: str) -> list[str]:
-    """Vertical grid lines with their numbers, and the label below them. Marks start at 0."""
+    """Vertical grid lines with their numbers, if there is room, and the label below them. Marks start at 0."""
     span = (right - left) / marks[-1]
+    widest = GLYPH * (1 + max(len(number(mark)) for mark in marks))
+    every = math.ceil(widest / (span * marks[1]))  # numbers side by side, not one over another
     body = []
-    for mark in marks:
+    for index, mark in enumerate(marks):
         x = left + mark * span
         body.append(line(x, top, x, bottom, "grid"))
-        body.append(text(x, bottom + LINE, number(mark), css="tick", anchor="middle"))
+        if index % every == 0:
+            body.append(text(x, bottom + LINE, number(mark), css="tick", anchor="middle"))
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, label, css="axis", anchor="middle"))
     return body
 
@@ -89,21 +95,23 @@ def stacked(
 ) -> str:
     """Horizontal stacked bars: rows of (label, [(part, value, class)]), with one legend for all parts."""
     totals = [sum(value for _, value, _ in parts) for _, parts in rows]
-    left, right, top = 12 + GLYPH * max(len(label) for label, _ in rows), WIDTH - 62.0, 30.0
+    entries = {part: css for _, parts in rows for part, _, css in parts}
+    keys, height = legend(0, 12, list(entries.items()))
+    pitch = 30 if len(rows) <= _FEW_ROWS else 20
+    left, right, top = 12 + GLYPH * max(len(label) for label, _ in rows), WIDTH - 62.0, height + 13.0
     marks = ticks(max(totals))
     span = (right - left) / marks[-1]
-    entries: dict[str, str] = {}
     drawn, y = [], top
     for (label, parts), total in zip(rows, totals, strict=True):
-        drawn.append(text(left - 8, y + 17, label, anchor="end", css="note"))
+        middle = y + pitch / 2 + 2
+        drawn.append(text(left - 8, middle, label, anchor="end", css="note"))
         x = left
         for part, value, css in parts:
-            entries[part] = css
-            drawn.append(rect(x, y + 3, value * span, 20, css, tip=f"{label}, {part}: {number(value)}"))
+            drawn.append(rect(x, y + 3, value * span, pitch * 2 / 3, css, tip=f"{label}, {part}: {number(value)}"))
             x += value * span
-        drawn.append(text(x + 6, y + 18, number(total), css="value"))
-        y += 30
-    body = [*_x_axis(left, right, top, y, marks, axis), *drawn, legend(0, 12, list(entries.items()))]
+        drawn.append(text(x + 6, middle + 1, number(total), css="value"))
+        y += pitch
+    body = [*_x_axis(left, right, top, y, marks, axis), *drawn, keys]
     return document(title, description, y + 2 * LINE + 10, body)
 
 
@@ -152,7 +160,7 @@ def histogram(
     ]
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, axis, css="axis", anchor="middle"))
     body.append(vertical_text(12, (top + bottom) / 2, "share of values (%)"))
-    body.append(legend(left, 12, [(label, css) for label, _, css in samples]))
+    body.append(legend(left, 12, [(label, css) for label, _, css in samples])[0])
     return document(title, description, bottom + 2 * LINE + 10, body)
 
 
@@ -204,8 +212,8 @@ def lines(
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, x_axis, css="axis", anchor="middle"))
     body.append(vertical_text(12, (top + bottom) / 2, y_axis))
     half = (len(series) + 1) // 2
-    body.append(legend(left, 12, [(one.label, one.css) for one in series[:half]]))
-    body.append(legend(left, 12 + LINE, [(one.label, one.css) for one in series[half:]]))
+    body.append(legend(left, 12, [(one.label, one.css) for one in series[:half]])[0])
+    body.append(legend(left, 12 + LINE, [(one.label, one.css) for one in series[half:]])[0])
     return document(title, description, bottom + 2 * LINE + 10, body)
 
 

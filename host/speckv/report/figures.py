@@ -126,19 +126,13 @@ def _page_flow(result: Result) -> str:
 
 
 def _ratio(result: Result) -> str:
-    layers = result.sample.layers
-    groups = []
-    for at, layer in enumerate(layers):
-        bars = []
-        for (codec, kind), made in result.references.items():
-            pages = len(made.frames) // len(layers)
-            part = slice(at * pages, (at + 1) * pages)
-            stored = sum(len(one) for one in made.frames[part])
-            css = kind.lower() if codec == LOSSY else "raw"
-            bars.append(Bar(f"{codec} {kind}", made.raw[part].nbytes / stored, css))
-        groups.append((f"layer {layer}", bars))
+    bars = []
+    for (codec, kind), made in result.references.items():
+        stored = sum(len(one) for one in made.frames)
+        bars.append(Bar(f"{codec} {kind}", made.raw.nbytes / stored, kind.lower() if codec == LOSSY else "raw"))
+    groups = [("", bars)]
     return charts.bars(
-        "Compression ratio by layer, codec and kind",
+        "Compression ratio by codec and kind",
         "Raw bytes divided by stored bytes, headers, scales and padding included. " + _told(groups),
         groups,
         "raw bytes ÷ stored bytes",
@@ -149,17 +143,15 @@ def _ratio(result: Result) -> str:
 
 def _bytes(result: Result) -> str:
     rows = []
-    for (codec, kind), made in result.references.items():
-        header = frame.Header.unpack(made.frames[0])
-        scales = 0
-        if codec == LOSSY:
-            scales = header.shape.parameter_bytes
+    for kind in OTHER:
+        header = frame.Header.unpack(result.references[LOSSY, kind].frames[0])
+        scales = header.shape.parameter_bytes
         parts = [
             ("values", float(header.payload_bytes - scales), "raw"),
             ("scales", float(scales), "part"),
             ("header", float(frame.HEADER_BYTES), "mark"),
         ]
-        rows.append((f"{codec} {kind}", parts))
+        rows.append((f"{LOSSY} {kind}", parts))
     return charts.stacked(
         "Where the bytes of a frame go",
         "Bytes of values, of scales and of the header in one frame. "
@@ -252,27 +244,35 @@ def _heat_maps(result: Result, kind: str) -> dict[str, str]:
     }
 
 
-def _counted(result: Result) -> list[Row]:
-    return [row for row in result.rows if row.batches]
+def _slower(result: Result, way: str) -> dict[str, Row]:
+    """Of each codec, the row of the kind whose pages pass more slowly in this direction."""
+    found: dict[str, Row] = {}
+    for row in result.rows:
+        if row.batches and (row.codec not in found or _rate(row, way) < _rate(found[row.codec], way)):
+            found[row.codec] = row
+    return found
 
 
-def _css(row: Row, way: str) -> str:
-    return f"{row.kind.lower()}{' pale' if way == 'decompress' else ''}"
+def _rate(row: Row, way: str) -> float:
+    """Raw bytes per cycle over all pages of its largest call."""
+    return (row.bytes_per_cycle or {})[way]
+
+
+def _css(way: str) -> str:
+    return "k pale" if way == "decompress" else "k"
 
 
 def _throughput(result: Result) -> str:
-    groups = []
-    for codec in dict.fromkeys(row.codec for row in _counted(result)):
-        bars = []
-        for way in DIRECTIONS:
-            for row in _counted(result):
-                if row.codec == codec and row.bytes_per_cycle:
-                    bars.append(Bar(f"{way} {row.kind}", row.bytes_per_cycle[way], _css(row, way)))
-        groups.append((codec, bars))
+    slower = {way: _slower(result, way) for way in DIRECTIONS}
+    groups = [
+        (codec, [Bar(way, _rate(slower[way][codec], way), _css(way)) for way in DIRECTIONS])
+        for codec in slower["compress"]
+    ]
     bus = result.design.bus_bits // 8
     return charts.bars(
         "Raw bytes per cycle, sustained",
-        f"Raw bytes per clock cycle in RTL simulation; the bus carries {bus}. " + _told(groups),
+        f"Raw bytes per clock cycle in RTL simulation, K or V, whichever is slower; the bus carries {bus}. "
+        + _told(groups),
         groups,
         "raw bytes per cycle (B/cycle)",
         limit=(float(bus), f"bus: {bus} B/cycle"),
@@ -288,14 +288,13 @@ def _by_batch(result: Result) -> str:
     series = []
     page_bytes = result.references[LOSSY, "K"].raw[0].nbytes
     for way in DIRECTIONS:
-        for row in _counted(result):
-            if row.codec == LOSSY:
-                points = [(float(one.pages), page_bytes * one.pages / _cycles(one, way)) for one in row.batches]
-                series.append(Series(f"{way} {row.kind}", points, _css(row, way)))
+        row = _slower(result, way)[LOSSY]
+        points = [(float(one.pages), page_bytes * one.pages / _cycles(one, way)) for one in row.batches]
+        series.append(Series(way, points, _css(way)))
     bus = result.design.bus_bits // 8
     return charts.lines(
         f"Pages per call and throughput, {LOSSY}",
-        "Raw bytes per cycle against the number of pages in one call.",
+        "Raw bytes per cycle against the number of pages in one call, of K or V, whichever is slower.",
         series,
         "pages per call",
         "raw bytes per cycle (B/cycle)",
@@ -305,23 +304,26 @@ def _by_batch(result: Result) -> str:
 
 def _single_page(result: Result) -> str:
     beats = result.references[LOSSY, "K"].raw[0].nbytes // (result.design.bus_bits // 8)
-    rows = []
-    for row in _counted(result):
-        for way in DIRECTIONS:
-            cycles = _cycles(row.batches[0], way)
-            parts = [("the page's beats", float(beats), "raw"), ("the rest", float(cycles - beats), "part")]
-            rows.append((f"{row.codec} {row.kind} {way}", parts))
+    longest: dict[str, int] = {}  # of K and V
+    for row in result.rows:
+        for way in DIRECTIONS if row.batches else ():
+            label = f"{row.codec} {way}"
+            longest[label] = max(longest.get(label, 0), _cycles(row.batches[0], way))
+    rows = [
+        (label, [("the page's beats", float(beats), "raw"), ("the rest", float(cycles - beats), "part")])
+        for label, cycles in longest.items()
+    ]
     return charts.stacked(
         "Cycles of a single page",
-        "Cycles from the first beat in to the last beat out, for a call with one page. "
-        + " ".join(f"{label}: {sum(value for _, value, _ in parts):.0f}." for label, parts in rows),
+        "Cycles from the first beat in to the last beat out, for a call with one page of K or V, the longer. "
+        + " ".join(f"{label}: {cycles}." for label, cycles in longest.items()),
         rows,
         "cycles",
     )
 
 
 def _timeline(result: Result) -> str:
-    row = next(row for row in _counted(result) if row.codec == LOSSY and row.kind == "K")
+    row = next(row for row in result.rows if row.batches and row.codec == LOSSY and row.kind == "K")
     rows = [(kernel, spans, f"k{' pale' if kernel == DECOMPRESS else ''}") for kernel, spans in row.spans.items()]
     return charts.timeline(
         f"Pages inside the kernels, {LOSSY} {row.kind}",

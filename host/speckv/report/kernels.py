@@ -111,4 +111,5 @@ def _rows(process: dict[str, Any]) -> list[Process]:
 
 
 def _memories(memories: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(f"{one['name']} {one['depth']} × {one['width']}" for one in memories)
+    # what clang makes of a switch has the name of its function behind it, mangled
+    return ", ".join(f"{one['name'].partition('__Z')[0]} {one['depth']} × {one['width']}" for one in memories)

@@ -62,7 +62,7 @@ def scatter(
     body += _labels(placed)
     body.append(text((left + right) / 2, bottom + 2 * LINE + 2, x_axis, css="axis", anchor="middle"))
     body.append(vertical_text(12, (top + bottom) / 2, y_axis))
-    body.append(legend(left, 14, list(entries)))
+    body.append(legend(left, 14, list(entries))[0])
     return standalone(document(title, description, bottom + 2 * LINE + 10, body))
 
 

@@ -91,11 +91,14 @@ def number(value: float) -> str:
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown).replace(",", " ")
 
 
-def legend(x: float, y: float, entries: list[tuple[str, str]]) -> str:
-    """A row of swatches: (label, class)."""
-    parts = []
+def legend(x: float, y: float, entries: list[tuple[str, str]]) -> tuple[str, float]:
+    """Rows of swatches, (label, class), the first with its text on y, and how high they are together."""
+    parts, left, top = [], x, y
     for label, css in entries:
+        width = 14 + GLYPH * len(label)
+        if x > left and x + width > WIDTH:
+            x, y = left, y + LINE
         parts.append(rect(x, y - 9, 10, 10, css))
         parts.append(text(x + 14, y, label, css="note"))
-        x += 14 + GLYPH * len(label) + 16
-    return "".join(parts)
+        x += width + 16
+    return "".join(parts), y - top + LINE
