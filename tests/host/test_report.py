@@ -77,7 +77,7 @@ def extents(root: ET.Element, pattern: str) -> list[tuple[float, float, float]]:
 
 def test_nothing_is_written_over_another_or_beside_the_picture() -> None:
     """Long labels leave little room for the axis, and many parts none for their legend in one line."""
-    parts = [(f"part number {n}", 300.0, "raw") for n in range(6)]
+    parts = [(f"part number {n}", 3000.0, "raw") for n in range(6)]
     root = parse(charts.stacked("s", "d", [("a label of thirty-four characters", parts)] * 9, "cycles"))
     *_, bottom = (y for y, _, _ in extents(root, "[0-9 ]+"))
     numbers = [one for one in extents(root, "[0-9 ]+") if one[0] == bottom]
