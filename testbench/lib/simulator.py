@@ -292,11 +292,11 @@ def run(
     """Builds the bench if need be and runs its tests (names as `test_names` gives them; None for all).
 
     `seed` None: that of the environment. The log, and with WAVES=1 `dump.vcd`, stay in the folder `name` of
-    the build folder.
+    the build folder; each worker of pytest-xdist has its own, NAME-WORKER: several run the same bench at once.
     """
     folders = list(folders) if folders is not None else _folders_for(bench)
     build_dir = build(bench, folders, tag)
-    run_dir = build_dir / name
+    run_dir = build_dir / "-".join(filter(None, (name, os.environ.get("PYTEST_XDIST_WORKER"))))
     shutil.rmtree(run_dir, ignore_errors=True)
     run_dir.mkdir()
     for folder in folders:  # exported ROMs read their contents from the working directory
