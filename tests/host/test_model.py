@@ -280,7 +280,7 @@ def mangled(draw: Any) -> tuple[list[np.ndarray], list[bool]]:
     return packets, keeps
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(inputs=mangled())
 def test_batches_equal_single_packets(inputs: tuple[list[np.ndarray], list[bool]]) -> None:
     packets, keeps = inputs
@@ -297,7 +297,7 @@ def test_batches_equal_single_packets(inputs: tuple[list[np.ndarray], list[bool]
     assert all(np.array_equal(one, old) for one, old in zip(packets, before, strict=True))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(inputs=mangled())
 def test_every_packet_has_one_well_formed_answer(inputs: tuple[list[np.ndarray], list[bool]]) -> None:
     packets, keeps = inputs

@@ -67,7 +67,7 @@ def test_every_payload_byte_flipped(used: Codec, kind: Kind) -> None:
         assert caught.value.status == Status.BAD_PAYLOAD_CRC
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     case=st.sampled_from(CASES),
     dtype=st.sampled_from(list(Dtype)),

@@ -50,7 +50,7 @@ def test_bits_above_a_words_are_not_stored() -> None:
 # ------------------------------------------------------------------------------------------------- lanes
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=seeds, pages=st.integers(1, 4), beats=st.integers(1, 60), wide_share=st.sampled_from([None, 0, 0.1, 1]))
 def test_lanes(seed: int, pages: int, beats: int, wide_share: float | None) -> None:
     """There and back, and the bytes of the scalar reference; any table, more symbols than the table likes."""
@@ -69,7 +69,7 @@ def test_lanes(seed: int, pages: int, beats: int, wide_share: float | None) -> N
     assert np.array_equal(back, symbols) and right.all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=seeds, top=st.integers(1, 16))
 def test_the_cheapest_table_is_chosen(seed: int, top: int) -> None:
     rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def test_wide_symbols_do_not_count_for_the_table() -> None:
 # ------------------------------------------------------------------------------------------------- delta
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seed=seeds, tokens=st.integers(1, 40), blocks=st.integers(1, 3), zero_share=st.sampled_from([0, 0.5, 0.99, 1]))
 def test_delta(seed: int, tokens: int, blocks: int, zero_share: float) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_delta(seed: int, tokens: int, blocks: int, zero_share: float) -> None:
     assert np.array_equal(back, codes) and right.all()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(coded=hnp.arrays(np.uint8, st.sampled_from([0, 64, 128]), elements=st.sampled_from([0, 0, 0, 1, 2, 31, 255])))
 def test_delta_of_any_bytes(coded: np.ndarray) -> None:
     """Rows of zeros of any length, runs beyond the page, sections that end too early."""

@@ -37,7 +37,7 @@ def decoded(
     return back, codec.error_bound(header, made.payload, design)
 
 
-@settings(deadline=None, max_examples=250)
+@settings(max_examples=250)
 @given(data=st.data(), dtype=dtypes, case=st.sampled_from(LOSSY), scale_bits=st.sampled_from([8, 16]))
 def test_errors_are_within_their_bound(data: Any, dtype: Dtype, case: tuple[Codec, Kind], scale_bits: int) -> None:
     page = data.draw(pages(dtype))
@@ -66,7 +66,7 @@ def test_a_bound_is_hardly_more_than_half_a_step(used: Codec, kind: Kind, scale_
     assert 0.9 < worst <= 1
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(data=st.data(), dtype=dtypes, scale_bits=st.sampled_from([8, 16]))
 def test_scales_are_no_larger_than_they_need_be(data: Any, dtype: Dtype, scale_bits: int) -> None:
     """The format's limit, for groups whose scale is not the least that the page allows."""
@@ -97,7 +97,7 @@ def test_euclidean_error_of_rotated_runs(used: Codec, scale_bits: int) -> None:
     assert (norms <= limits).all() and (norms > limits / 100).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(data=st.data(), dtype=dtypes, used=st.sampled_from(LOSSLESS))
 def test_lossless_codecs_keep_everything(data: Any, dtype: Dtype, used: Codec) -> None:
     page = data.draw(pages(dtype))

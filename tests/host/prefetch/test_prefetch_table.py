@@ -90,7 +90,7 @@ COMMANDS = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(COMMANDS, max_size=120), st.sampled_from([1, 2, 3]))
 def test_a_batch_does_what_an_independent_model_does(commands: list[Command], shift: int) -> None:
     sizes = TableParameters(rows=16, ways=3, score_bits=4, page_bits=5, decay_shift=shift, resident_pages=16)
@@ -107,7 +107,7 @@ def test_a_batch_does_what_an_independent_model_does(commands: list[Command], sh
         assert (result["score"] > 0) == bool(wanted)  # which score: see the next test
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(COMMANDS, max_size=120))
 def test_scores_and_order(commands: list[Command]) -> None:
     table = PrefetchTable(SMALL)
@@ -120,7 +120,7 @@ def test_scores_and_order(commands: list[Command]) -> None:
         assert list(table.slots(key)) == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(COMMANDS, max_size=60), st.integers(0, 60))
 def test_a_batch_may_be_cut_anywhere(commands: list[Command], cut: int) -> None:
     whole, parts = PrefetchTable(SMALL), PrefetchTable(SMALL)
