@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -189,13 +190,18 @@ def test_a_run_over_its_cycles_ends_and_harms_no_other(design: Design) -> None:
     assert kernel.run({}, [], 10.0, limit_seconds=10.0) == {}
 
 
-def test_a_host_that_rests_is_no_kernel_that_is_late(design: Design) -> None:
-    """It asks, is set aside for a while, and hears that the run is over: it certainly was not only before it asked."""
+def test_a_host_that_rests_is_no_kernel_that_is_late(design: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks, is set aside for a while, and hears that the run is over: it certainly was not only before it asked.
+
+    By a clock that goes on only then: this host may rest at other times, too.
+    """
+    now = [0.0]
+    monkeypatch.setattr("speckv.hardware.kernel.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     class Resting(Words):
         def read_word(self, offset: int) -> int:
             if offset == 0 and self.control == DONE:
-                time.sleep(0.3)
+                now[0] += 0.3
             return super().read_word(offset)
 
     assert kernel_on(design, Resting()).run({}, [], 0.2, limit_seconds=0.2) == {}
@@ -204,7 +210,7 @@ def test_a_host_that_rests_is_no_kernel_that_is_late(design: Design) -> None:
         def read_word(self, offset: int) -> int:
             answer = super().read_word(offset)
             if offset == 0 and answer == START:
-                time.sleep(0.3)  # the answer is old when it comes
+                now[0] += 0.3  # the answer is old when it comes
             return answer
 
     assert kernel_on(design, RestingOnce(polls=1)).run({}, [], 0.2, limit_seconds=0.2) == {}

@@ -162,7 +162,7 @@ def test_all_that_a_kernel_is_made_of_counts(tmp_path: Path) -> None:
 def test_nothing_stays_behind(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vivado is a script that starts programs, which may outlive it, and not end when they are told to."""
     monkeypatch.setattr(build, "STOP_TIMEOUT_S", 0.3)
-    stubborn = f"(trap '' TERM; echo x > ready; sleep 60) & echo $! > pid; while [ ! -e ready ]; do :; done; {ending}"
+    stubborn = f"(trap '' TERM; echo x > ready; sleep 600) & echo $! > pid; while [ ! -e ready ]; do :; done; {ending}"
     with (tmp_path / "log").open("w") as log:
         ends = ending == "exit 0"
         code = build._run_command(["sh", "-c", stubborn], tmp_path, log, 60.0 if ends else 3.0)
