@@ -392,8 +392,8 @@ def test_a_memory_is_given_one_bank(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 STUCK_ENGINE = (
-    "import threading\nfrom speckv.campaign.faults import FaultyEngine\n"
-    "FaultyEngine._run = lambda *_: threading.Event().wait()\n"
+    "import threading\nfrom speckv.campaign.faults import FaultyEngine\nstuck = threading.Event()\n"
+    "FaultyEngine._run = lambda *_: (stuck.set(), threading.Event().wait())\n"
 )
 
 
@@ -410,7 +410,7 @@ from speckv.campaign.workload import Worker
 usual, first = Worker.work, threading.Semaphore()
 def work(worker):
     if first.acquire(blocking=False):
-        threading.Event().wait(2)
+        stuck.wait()
         raise ZeroDivisionError
     usual(worker)
 Worker.work = work
@@ -421,7 +421,13 @@ Worker.work = work
 
 @SIGNALS
 def test_a_campaign_that_stands_still_can_be_ended(number: str, code: int, told: str) -> None:
-    kill = f"{HEARS_SIGINT}import os\nthreading.Timer(3, os.kill, (os.getpid(), signal.{number})).start()\n"
+    kill = f"""{HEARS_SIGINT}
+import os
+def kill():
+    stuck.wait()  # earlier, it would end Python while it starts
+    os.kill(os.getpid(), signal.{number})
+threading.Thread(target=kill, daemon=True).start()
+"""
     done = run_process("campaign", "--faults", "50", code=STUCK_ENGINE + kill)
     assert done.returncode == code and f"speckv: {told}" in done.stderr
 
