@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 from speckv import rtl, toolchain
+from speckv.backends import BOARDS
 from speckv.design import Design
 from speckv.errors import ToolError
 
 _NEEDED = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
 _NEEDED["xrt"] = _NEEDED["pynq"] = _NEEDED["cosim"]
+
+_PATIENCE = {"timeout_seconds": 300.0}  # for boards: a kernel in simulation takes long on a busy machine
 
 # name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
 BACKENDS = {
@@ -40,19 +43,21 @@ def require(backend: str) -> None:
 
 def board_options(backend: str, design: Design, factory: pytest.TempPathFactory) -> dict[str, object]:
     """How to open a backend of boards on a simulated device; nothing for the others."""
+    return {**_simulated(backend, design, factory), **_PATIENCE} if backend in BOARDS else {}
+
+
+def _simulated(backend: str, design: Design, factory: pytest.TempPathFactory) -> dict[str, object]:
     if backend == "xrt":
         from strict_xrt import StrictXrt, bitstream
 
         return {"xclbin": bitstream(factory.mktemp("board") / "simulated.xclbin"), "library": StrictXrt(design)}
-    if backend == "pynq":
-        if metadata.version("pynq").startswith("3.0."):
-            return _alveo_options(design, factory)
-        from simulated_zynq import FAR_BANK, SimulatedZynq, overlay
+    if metadata.version("pynq").startswith("3.0."):
+        return _alveo_options(design, factory)
+    from simulated_zynq import FAR_BANK, SimulatedZynq, overlay
 
-        device = SimulatedZynq(design)
-        banks = {"far": FAR_BANK}
-        return {"bitfile": overlay(factory.mktemp("board"), device), "banks": banks, "device": device}
-    return {}
+    device = SimulatedZynq(design)
+    banks = {"far": FAR_BANK}
+    return {"bitfile": overlay(factory.mktemp("board"), device), "banks": banks, "device": device}
 
 
 @functools.cache
