@@ -214,7 +214,7 @@ def running(adder: Path) -> Iterator[Registers]:
 
     yield Registers(found, lambda address: ask("r", address), lambda address, word: ask("w", address, word))
     process.stdin.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=120) == 0
 
 
 def test_a_kernel_runs_by_the_names_of_its_map(running: Registers) -> None:

@@ -323,14 +323,14 @@ def test_threads_see_whole_blocks_of_the_right_key(backing: Backing) -> None:
 
 def test_a_background_get_does_not_wait_for_a_prefetch_behind_it() -> None:
     """The get is queued first and finds the block under way; were both on one thread, neither would end."""
-    with speckv.open("tiny") as device, Pool(device, 8 * FRAME_BYTES, codec="raw", timeout_s=20) as pool:
+    with speckv.open("tiny") as device, Pool(device, 8 * FRAME_BYTES, codec="raw", timeout_s=60) as pool:
         put(pool, 1)
         gate = threading.Event()
-        pool._worker.submit(gate.wait, 20)
+        pool._worker.submit(gate.wait, 60)
         block = pool.get_async(1)
         assert pool.prefetch([1]) == 1
         gate.set()
-        assert block.result(20) is not None
+        assert block.result(60) is not None
 
 
 @pytest.mark.parametrize("kind", ["device", "software"])

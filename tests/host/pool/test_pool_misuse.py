@@ -209,10 +209,10 @@ def test_a_file_has_one_pool_at_a_time_in_all_processes(tmp_path: Path) -> None:
     ):
         with Pool(device, memory=np.memmap(path, mode="r+"), codec="raw") as pool:
             pool.put(KEY, page(1), page(2))
-            assert "is in use by another pool" in other.submit(stamp_in, path).result(60)
+            assert "is in use by another pool" in other.submit(stamp_in, path).result(120)
             with pytest.raises(PoolError, match="is in use"):
                 Pool(device, memory=np.memmap(path, mode="r+"))
-        assert other.submit(stamp_in, path).result(60) == "1"
+        assert other.submit(stamp_in, path).result(120) == "1"
 
 
 def test_a_forked_process_does_not_keep_a_closed_pools_file(tmp_path: Path) -> None:
@@ -222,11 +222,11 @@ def test_a_forked_process_does_not_keep_a_closed_pools_file(tmp_path: Path) -> N
     end = context.Event()
     with speckv.open("tiny") as device:
         with Pool(device, memory=np.memmap(path, mode="r+"), codec="raw"):
-            child = context.Process(target=end.wait, args=(30,))
+            child = context.Process(target=end.wait, args=(120,))
             child.start()
         Pool(device, memory=np.memmap(path, mode="r+"), codec="raw").close()
     end.set()
-    child.join(30)
+    child.join(120)
     assert child.exitcode == 0
 
 
@@ -259,9 +259,9 @@ def test_a_forked_process_does_not_use_what_its_parent_opened(pool: Pool, engine
             receiver, sender = context.Pipe(duplex=False)
             child = context.Process(target=complaint, args=(use, error, sender))
             child.start()
-            assert receiver.poll(30)
+            assert receiver.poll(120)
             assert "belongs to process" in receiver.recv()
-            child.join(30)
+            child.join(120)
             assert child.exitcode == 0
 
 
