@@ -155,9 +155,9 @@ def test_hostile_frames_take_no_longer_than_their_size(used: Codec) -> None:
     noise = np.random.default_rng(2).integers(0, 256, size).astype(np.uint8)
 
     def seconds(image: bytes) -> float:
-        start = time.process_time()
+        start = time.thread_time()  # of this thread alone: others, and other processes, may be busy
         codec.decode_payload(Header.unpack(image), image[64:], ALL)
-        return time.process_time() - start
+        return time.thread_time() - start
 
     seconds(good)
     allowed = max(20 * seconds(good), 1.0)
