@@ -87,8 +87,14 @@ def test_make_target_exists(target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-DOCUMENTS = ["README.md", "hls/README.md", "hls/hlsc/README.md", "testbench/README.md",
+DOCUMENTS = ["README.md", "host/README.md", "hls/README.md", "hls/hlsc/README.md", "testbench/README.md",
              *(f"hls/boards/{family}.md" for family in ("alveo", "versal", "zynq", "host"))]  # fmt: skip
+
+
+def test_each_folder_of_the_library_has_a_row() -> None:
+    rows = [line for line in (ROOT / "host/README.md").read_text().splitlines() if line.startswith("| ")]
+    named = set(re.findall(r"`speckv/(\w+)/`", "\n".join(rows)))
+    assert named == {path.parent.name for path in (ROOT / "host/speckv").glob("*/__init__.py")}
 
 
 def test_each_board_has_a_row_and_its_width() -> None:
