@@ -19,7 +19,8 @@ def imports(modules: dict[str, Path]) -> dict[str, set[str]]:
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         for node in nodes:
-            if isinstance(node, ast.ImportFrom) and node.module:
+            if isinstance(node, ast.ImportFrom):
+                assert node.module and not node.level, f"{path}:{node.lineno}: relative import, name its package"
                 inside = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
                 named |= {whole if whole in modules else node.module for whole in inside.values()}
         found[name] = named & modules.keys() - {name}

@@ -48,6 +48,7 @@ class _DesignLoader(yaml.SafeLoader):
 
 
 def locate(name_or_path: str | Path) -> Path:
+    """The file of a shipped design, by name; a path, or name with .yaml, as it is. DesignError if there is none."""
     text = str(name_or_path)
     is_path = isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
     path = Path(name_or_path) if is_path else hls_root() / "designs" / f"{text}.yaml"
@@ -70,6 +71,7 @@ def locate(name_or_path: str | Path) -> Path:
 
 
 def read(path: Path) -> Mapping[str, Any]:
+    """Parameters by name, unchecked. DesignError, with line and column, if the file holds no mapping."""
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_DesignLoader)
     except (OSError, UnicodeDecodeError) as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import png
-from .svg import GLYPH, LINE, WIDTH, document, legend, line, number, path, rect, text, ticks, vertical_text
+from speckv.report import png
+from speckv.report.svg import GLYPH, LINE, WIDTH, document, legend, line, number, path, rect, text, ticks, vertical_text
 
 _FEW_ROWS = 8
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .svg import LINE, WIDTH, document, line, path, rect, text
+from speckv.report.svg import LINE, WIDTH, document, line, path, rect, text
 
 
 def _box(x: float, y: float, width: float, height: float, lines: list[str], css: str = "box") -> str:

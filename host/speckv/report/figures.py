@@ -254,8 +254,9 @@ def _slower(result: Result, way: str) -> dict[str, Row]:
 
 
 def _rate(row: Row, way: str) -> float:
-    """Raw bytes per cycle over all pages of its largest call."""
-    return (row.bytes_per_cycle or {})[way]
+    """Raw bytes per cycle of a row that was simulated, over all pages of its largest call."""
+    assert row.bytes_per_cycle is not None
+    return row.bytes_per_cycle[way]
 
 
 def _css(way: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .svg import LINE, WIDTH, document, legend, line, number, standalone, text, ticks, vertical_text
+from speckv.report.svg import LINE, WIDTH, document, legend, line, number, standalone, text, ticks, vertical_text
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 _GLYPH = 6.4  # mean advance of a glyph of a tick

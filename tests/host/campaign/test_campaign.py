@@ -33,9 +33,9 @@ def check(result: Result, faults: int) -> None:
     assert sum(tally.injected for tally in result.tallies) == faults
     for tally in result.tallies:
         assert 0 <= tally.detected <= tally.injected == faults // len(Fault)
-    # how many of a few faults of one kind are noticed is chance: threads may replace or evict first what was damaged
-    to_notice = [tally for tally in result.tallies if tally.fault in DAMAGES or tally.fault.strikes_engine]
-    assert sum(tally.detected for tally in to_notice) > sum(tally.injected for tally in to_notice) / 3, to_notice
+        # of few, how many are noticed is chance: threads may replace or evict first what was damaged
+        if tally.fault in DAMAGES or tally.fault.strikes_engine:
+            assert tally.detected > tally.injected / 3, tally
     stats = result.stats
     assert stats.table.queries == stats.table.hits + sum(stats.misses.values())
 
@@ -44,15 +44,14 @@ def test_nothing_is_lost_and_nothing_wrong(design: Design) -> None:
     reached: list[int] = []
     result = run(design, faults=FAULTS, seed=11, on_progress=reached.append)
     check(result, FAULTS)
-    assert all(tally.detected for tally in result.tallies if tally.fault in DAMAGES or tally.fault.strikes_engine)
     assert result.evidence == "model, faults emulated"
     assert reached == sorted(reached) and reached[-1] == FAULTS
 
 
 def test_in_rtl_simulation(design: Design) -> None:
     require("cosim")
-    result = run(design, "cosim", faults=40, seed=5)
-    check(result, 40)
+    result = run(design, "cosim", faults=200, seed=5)
+    check(result, 200)
     assert result.evidence == "rtl-sim"
 
 
